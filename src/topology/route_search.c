@@ -45,6 +45,7 @@ struct banyan_route_search {
     int *ahead;    /* by node: links found forward that lead on to a turn, or NONE; chained as forward.next */
     int *unmarked; /* nodes whose links found forward are to be listed by their sources */
     int *candidate; /* links from one node */
+    int is_sorted;  /* every node's links are listed by destination: one of them is soon found */
     int is_updown, shortest, src, dst;
 };
 
@@ -125,6 +126,20 @@ static void side_fini(search_side *side)
     banyan_free(side->next);
 }
 
+static int destination(const banyan_topology *topology, int place)
+{
+    return topology->links[topology->out_link[place]].dst;
+}
+
+static int are_sorted(const banyan_topology *topology)
+{
+    for (int v = 0; v < topology->node_count; v++)
+        for (int i = topology->out_first[v] + 1; i < topology->out_first[v + 1]; i++)
+            if (destination(topology, i - 1) > destination(topology, i))
+                return 0;
+    return 1;
+}
+
 banyan_status banyan_route_search_create(const banyan_topology *topology, const int *level,
                                          banyan_route_search **out, banyan_error *err)
 {
@@ -136,6 +151,7 @@ banyan_status banyan_route_search_create(const banyan_topology *topology, const 
         return banyan_fail_memory(err);
     s->topology = topology;
     s->level = level;
+    s->is_sorted = are_sorted(topology);
     s->ahead = banyan_alloc(nodes, sizeof *s->ahead);
     s->unmarked = banyan_alloc(2 * nodes, sizeof *s->unmarked);
     s->candidate = banyan_alloc(links, sizeof *s->candidate);
@@ -329,6 +345,28 @@ static void clear(banyan_route_search *s, search_side *side)
     }
 }
 
+/* Neighbours need no search, which would list all their links. */
+static int find_direct(banyan_route_search *s, int *path)
+{
+    const banyan_topology *topology = s->topology;
+    int low = topology->out_first[s->src], end = topology->out_first[s->src + 1], candidates = 0;
+
+    for (int high = end; s->is_sorted && low < high;) {
+        int middle = low + (high - low) / 2;
+
+        if (destination(topology, middle) < s->dst)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (int i = low; i < end && !(s->is_sorted && destination(topology, i) > s->dst); i++)
+        if (destination(topology, i) == s->dst)
+            s->candidate[candidates++] = topology->out_link[i];
+    if (candidates)
+        path[0] = pick(s, candidates);
+    return candidates > 0;
+}
+
 int banyan_route_search_find(banyan_route_search *search, int src, int dst, int is_updown, int *path)
 {
     const banyan_topology *topology = search->topology;
@@ -340,6 +378,8 @@ int banyan_route_search_find(banyan_route_search *search, int src, int dst, int 
     search->shortest = FAR;
     search->src = src;
     search->dst = dst;
+    if (!is_updown && find_direct(search, path))
+        return 1;
     begin(&search->forward, src, is_updown ? search->up.first : topology->out_first,
           is_updown ? search->up.link : topology->out_link);
     begin(&search->backward, dst, is_updown ? search->down.first : topology->in_first,

@@ -278,6 +278,21 @@ TEST(fewer_trees_when_asked)
     banyan_topology_destroy(topology);
 }
 
+/* A tree carries what a cable does, and so few trees need not share one. */
+TEST(too_few_trees_for_the_bound_fill_a_cable_each)
+{
+    banyan_topology *topology;
+    banyan_parameter parameter = {"max-trees", "4"};
+    banyan_error err;
+    outcome result;
+
+    assert_int_equal(banyan_topology_load("full:40", &topology, &err), BANYAN_SUCCESS);
+    result = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+    assert_true(result.limits.bytes_per_s >= 0.999 * 4 * topology->links[0].bytes_per_s);
+    banyan_schedule_destroy(result.schedule);
+    banyan_topology_destroy(topology);
+}
+
 TEST(the_ellipsoid_method_refuses_stages)
 {
     banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
@@ -843,6 +858,7 @@ int main(void)
         cmocka_unit_test(a_thin_cable_beside_wide_ones_does_not_slow_the_plan_down),
         cmocka_unit_test(wrong_options_are_named),
         cmocka_unit_test(fewer_trees_when_asked),
+        cmocka_unit_test(too_few_trees_for_the_bound_fill_a_cable_each),
         cmocka_unit_test(the_ellipsoid_method_refuses_stages),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
         cmocka_unit_test(grown_trees_come_near_to_the_bound_everywhere),

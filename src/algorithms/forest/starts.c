@@ -51,6 +51,7 @@ typedef struct {
     banyan_split known; /* price, root, bound_value */
     const banyan_budget *budget;
     banyan_work begin;       /* what had been done before */
+    double widest;           /* arc: no pair weighs more */
     double enough, promised; /* when a start need not be better; and when it will do after long work */
     int pair_limit, depth_limit;
     int is_rest;    /* of a network, beside stars */
@@ -70,6 +71,13 @@ typedef struct {
 static int64_t visits(const instance *in)
 {
     return banyan_work_since(&in->begin).visits;
+}
+
+static int64_t visits_left(const instance *in)
+{
+    int64_t left = in->budget->most_visits - visits(in);
+
+    return left > 1 ? left : 1;
 }
 
 /* Whether no other start is tried. */
@@ -95,11 +103,26 @@ static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_p
     return banyan_grown_pairs_find(in->graph, &problem, packing, err);
 }
 
-/* What that many pairs of one weight can reach at most: of each link only whole multiples of that weight can
- * be used, and the prices tell what that costs. */
-static double reach_of_equal(const instance *in, int pairs)
+static double find_widest(const banyan_graph *graph)
 {
-    double weight = in->known.bound_value / pairs, used = 0, worth = 0;
+    int64_t widest = 0;
+
+    for (int i = 0; i < graph->arc_count; i++)
+        widest = graph->arcs[i].capacity > widest ? graph->arcs[i].capacity : widest;
+    return (double)widest;
+}
+
+/* What that many pairs of any weights can reach at most. */
+static double reach(const instance *in, int pairs)
+{
+    return fmin(in->known.bound_value, in->widest * pairs);
+}
+
+/* The share of the bound that pairs of one weight can reach at most: of each link only whole multiples of
+ * that weight can be used, and the prices tell what that costs. */
+static double share_of_equal(const instance *in, int pairs)
+{
+    double weight = reach(in, pairs) / pairs, used = 0, worth = 0;
 
     for (int i = 0; i < in->graph->arc_count; i++) {
         double capacity = (double)in->graph->arcs[i].capacity, price = (double)in->known.price[i];
@@ -107,16 +130,17 @@ static double reach_of_equal(const instance *in, int pairs)
         used += price * weight * floor(capacity / weight * (1 + SAME));
         worth += price * capacity;
     }
-    return used / worth;
+    return fmin(used / worth, reach(in, pairs) / in->known.bound_value);
 }
 
 /* As shallow as they are; where that falls short, deeper, step by step. */
 static banyan_status rebalance(const instance *in, banyan_weights_rule weights, banyan_pair_packing *packing,
                                banyan_error *err)
 {
-    banyan_rebalance_problem problem = {.aim = in->known.bound_value,
+    banyan_rebalance_problem problem = {.aim = packing->bound_value,
                                         .enough = in->enough,
                                         .turn_limit = TURNS,
+                                        .visit_limit = visits_left(in),
                                         .weights = weights,
                                         .price = in->known.price};
     banyan_status status = BANYAN_SUCCESS;
@@ -171,13 +195,13 @@ static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
     *b = before;
 }
 
-/* What pairs of one weight can reach at most, whatever their number. */
-static double best_reach(const instance *in)
+/* The same, whatever their number. */
+static double best_share_of_equal(const instance *in)
 {
     double best = 0;
 
     for (int pairs = 1; pairs <= in->pair_limit; pairs++)
-        best = fmax(best, reach_of_equal(in, pairs));
+        best = fmax(best, share_of_equal(in, pairs));
     return best;
 }
 
@@ -186,15 +210,15 @@ static double best_reach(const instance *in)
  * pairs can be shallower, and those that soonest fill the network are taken. */
 static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
-    double reach = best_reach(in);
+    double share = best_share_of_equal(in);
     long filling = LONG_MAX;
     banyan_status status = BANYAN_SUCCESS;
 
     for (int pairs = 1; !status && pairs <= in->pair_limit && pairs < filling; pairs++) {
-        banyan_pair_packing packing = {.bound_value = in->known.bound_value};
+        banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
 
-        if (reach_of_equal(in, pairs) < reach * (1 - SAME))
+        if (share_of_equal(in, pairs) < share * (1 - SAME))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
@@ -239,10 +263,12 @@ static banyan_status weigh_combs(const instance *in, banyan_pair_packing *packin
 }
 
 /* Every node is active and links are symmetric: trees are taken off one by one, each with the largest weight
- * that leaves the rest optimal, and are used in both directions. */
+ * that leaves the rest optimal, and are used in both directions; in vain if more than are allowed were
+ * needed. */
 static int is_peeled(const instance *in)
 {
-    return in->graph->symmetric && banyan_graph_all_active(in->graph) && !in->depth_limit;
+    return in->graph->symmetric && banyan_graph_all_active(in->graph) && !in->depth_limit &&
+           reach(in, in->pair_limit) >= in->budget->target_share * in->known.bound_value;
 }
 
 static banyan_status peel(const instance *in, banyan_pair_packing *packing, banyan_error *err)
@@ -474,6 +500,7 @@ static banyan_status pack_rest(const instance *in, const banyan_star_pairs *star
                      .known = {.price = banyan_alloc((size_t)rest->arc_count, sizeof *left.known.price),
                                .root = in->known.root,
                                .bound_value = (in->known.bound_value - stars->total) * more},
+                     .widest = find_widest(rest),
                      .enough = (in->enough - stars->total) * more,
                      .promised = (in->promised - stars->total) * more,
                      .budget = in->budget,
@@ -552,7 +579,7 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
     banyan_status status = BANYAN_SUCCESS;
 
     for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && !is_content(in, best->total); i++) {
-        banyan_pair_packing packing = {.bound_value = in->known.bound_value};
+        banyan_pair_packing packing = {.bound_value = reach(in, in->pair_limit)};
 
         if (best->total > 0 && visits(in) > in->budget->most_visits)
             break;
@@ -597,19 +624,22 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                                    banyan_error *err)
 {
     banyan_pair_packing best = {0};
+    double most;
     int are_few = options->max_trees <= BANYAN_FEW_TREES;
     instance in = {.topology = topology,
                    .graph = graph,
                    .options = options,
                    .budget = options->budget,
                    .begin = banyan_work_now(),
+                   .widest = find_widest(graph),
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
                    .is_limited = are_few};
     banyan_status status = find_prices(topology, graph, &in.known, err);
 
-    in.enough = (are_few ? in.budget->near_share : MANY_SHARE) * in.known.bound_value;
-    in.promised = are_few ? in.budget->target_share * in.known.bound_value : in.enough;
+    most = reach(&in, are_few ? in.pair_limit : options->max_trees);
+    in.enough = (are_few ? in.budget->near_share : MANY_SHARE) * most;
+    in.promised = are_few ? in.budget->target_share * most : in.enough;
     if (!status)
         status = try_starts(&in, &best, err);
     if (!status && best.trees.tree_count)

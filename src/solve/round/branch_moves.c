@@ -215,6 +215,7 @@ static void try_branch(banyan_branch_mover *g, int top, int everywhere)
         return;
     cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
     below = list_branch(g, top);
+    g->visits += g->branch_count;
     end = find_end(g, everywhere, g->problem->depth_limit - below, cost);
     if (end < 0)
         put_back(g);
@@ -303,7 +304,9 @@ banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtre
     for (int t = 0; !status && t < g.tree_count; t++)
         banyan_branch_moves_take_tree(&g, trees, t);
     excess = status ? 0 : find_excess(&g);
-    for (int round = 0; !status && round < ROUNDS && excess > 0 && idle < IDLE_ROUNDS; round++) {
+    for (int round = 0; !status && round < ROUNDS && excess > 0 && idle < IDLE_ROUNDS &&
+                        !(problem->visit_limit && g.visits > problem->visit_limit);
+         round++) {
         double before = excess;
 
         sweep(&g, round % 2);

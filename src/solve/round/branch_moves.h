@@ -10,7 +10,8 @@
  * by one. */
 int banyan_branch_moves_applies(const banyan_graph *graph);
 
-/* It ends after some rounds over all trees, whatever the limit of attempts is. */
+/* It ends after some rounds over all trees, whatever the limit of attempts is, or after the first that passes
+ * the limit of visits. */
 banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
                                   banyan_trees *trees, double *fullest, banyan_error *err);
 

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/net/work.h"
 #include "solve/pack/weigh.h"
 #include "solve/round/branch_moves.h"
 #include "solve/round/subtree_moves.h"
@@ -46,6 +47,7 @@ typedef struct {
     double *weight;  /* per tree */
     double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
     banyan_lp *lp;   /* by which pairs were weighed last */
+    banyan_work begin;
 } rebalancer;
 
 static void rebalancer_fini(rebalancer *s)
@@ -90,13 +92,22 @@ static void scale_weights(rebalancer *s, const double *weight)
         s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
 }
 
+/* 0: as many as it takes. */
+static int64_t visits_left(const rebalancer *s)
+{
+    int64_t left = s->problem->visit_limit - banyan_work_since(&s->begin).visits;
+
+    return s->problem->visit_limit ? (left > 1 ? left : 1) : 0;
+}
+
 static long count_attempts(const rebalancer *s)
 {
-    int nodes = s->graph->node_count;
+    int nodes = s->graph->node_count, visits = nodes + s->graph->arc_count / nodes; /* an attempt */
+    int64_t left = visits_left(s);
+    long each = banyan_graph_all_active(s->graph) ? QUICK_ATTEMPTS * (long)nodes
+                                                  : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * (double)nodes);
 
-    return (long)s->pair_count * (banyan_graph_all_active(s->graph)
-                                      ? QUICK_ATTEMPTS * nodes
-                                      : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * nodes));
+    return left && left / visits < s->pair_count * each ? (long)(left / visits) : s->pair_count * each;
 }
 
 /* The best so far, in the place of what was. */
@@ -118,6 +129,7 @@ static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan
                                           .depth_limit =
                                               banyan_pair_tools_depth(s->graph, trees, s->above) + more_hops,
                                           .attempt_limit = count_attempts(s),
+                                          .visit_limit = visits_left(s),
                                           .weight = s->weight,
                                           .price = s->problem->price,
                                           .learned = s->learned,
@@ -211,8 +223,11 @@ banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance
                                banyan_trees *trees, const int *root, double *weight, double *total,
                                banyan_error *err)
 {
-    rebalancer s = {
-        .graph = graph, .problem = problem, .root = root, .pair_count = (int)(trees->tree_count / 2)};
+    rebalancer s = {.graph = graph,
+                    .problem = problem,
+                    .root = root,
+                    .pair_count = (int)(trees->tree_count / 2),
+                    .begin = banyan_work_now()};
     stand best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
     banyan_status status = rebalancer_init(&s, err);
 

@@ -16,6 +16,7 @@ typedef struct {
     double aim;    /* what all pairs together should weigh at best, in the graph's units */
     double enough; /* and what will do: then it ends */
     int turn_limit;
+    int64_t visit_limit; /* of work (solve/net/work.h), or little more; 0: none */
     const int64_t
         *price;    /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
     int more_hops; /* than the deepest tree has: trees may become so deep */

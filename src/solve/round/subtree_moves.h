@@ -10,6 +10,7 @@ typedef struct {
     const double *limit; /* per arc: its users should weigh that much together at most */
     int depth_limit;     /* hops of a tree, unless it has more already */
     long attempt_limit;
+    int64_t visit_limit;  /* solve/round/branch_moves.h: of work (solve/net/work.h); 0: none */
     const double *weight; /* per tree; NULL: 1 each */
     /* solve/round/branch_moves.h: per arc, under which good trees are cheap; NULL: not known */
     const int64_t *price;

@@ -27,6 +27,7 @@
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
 #define MOST 3    /* times full, and more, is all the same: prices stay finite */
 #define PROOF 0.5 /* share of the proof's prices */
+#define SAME 1e-9 /* by which shares that are the same may differ */
 #define HOP 3     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
 typedef struct {
@@ -42,12 +43,13 @@ typedef struct {
     int *via, *depth;     /* per node: the last arc of that way; hops in the tree, -1: not in it */
     int *hops;            /* per node: how deep it would be in the tree */
     unsigned char *is_settled;
-    double done, roots;  /* weight of the pairs so far, and what all nodes should sum */
-    double *rooted;      /* per node: weight of pairs that have their root there */
-    banyan_heap reached; /* nodes outside the tree, by the cost of their way */
-    double *weight;      /* per pair */
-    int *root;           /* per tree */
-    int *way;            /* arcs */
+    double done, roots;   /* weight of the pairs so far, and what all nodes should sum */
+    double *rooted;       /* per node: weight of pairs that have their root there */
+    double *used, *width; /* per node: of its links, in and out together */
+    banyan_heap reached;  /* nodes outside the tree, by the cost of their way */
+    double *weight;       /* per pair */
+    int *root;            /* per tree */
+    int *way;             /* arcs */
     int depth_limit;
     int64_t visits;         /* of arcs */
     unsigned char *is_near; /* per node: all active nodes are within the depth limit */
@@ -71,6 +73,8 @@ static void grower_fini(grower *g)
     banyan_free(g->way);
     banyan_free(g->is_near);
     banyan_free(g->rooted);
+    banyan_free(g->used);
+    banyan_free(g->width);
 }
 
 static banyan_status grower_init(grower *g, banyan_error *err)
@@ -92,13 +96,21 @@ static banyan_status grower_init(grower *g, banyan_error *err)
     g->way = banyan_alloc(nodes, sizeof *g->way);
     g->is_near = banyan_alloc(nodes, 1);
     g->rooted = banyan_alloc(nodes, sizeof *g->rooted);
+    g->used = banyan_alloc(nodes, sizeof *g->used);
+    g->width = banyan_alloc(nodes, sizeof *g->width);
     if (!g->load || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
-        !g->is_settled || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted)
+        !g->is_settled || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted || !g->used ||
+        !g->width)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
         g->roots += g->problem->root[v];
-    for (size_t i = 0; i < arcs; i++)
-        g->worth += (double)g->problem->price[i] * (double)g->graph->arcs[i].capacity;
+    for (size_t i = 0; i < arcs; i++) {
+        const banyan_arc *arc = &g->graph->arcs[i];
+
+        g->worth += (double)g->problem->price[i] * (double)arc->capacity;
+        g->width[arc->src] += (double)arc->capacity;
+        g->width[arc->dst] += (double)arc->capacity;
+    }
     return BANYAN_SUCCESS;
 }
 
@@ -109,10 +121,9 @@ static double congestion(const grower *g, int arc, double weight)
     return (FLOOR + exp2(STEEP * (fmin(full, MOST) - 1))) / capacity;
 }
 
-static void set_price(grower *g, int arc, double weight)
+static void set_price(grower *g, int arc, double congestion)
 {
-    g->price[arc] = PROOF * (double)g->problem->price[arc] / g->worth +
-                    (1 - PROOF) * congestion(g, arc, weight) / g->scale;
+    g->price[arc] = PROOF * (double)g->problem->price[arc] / g->worth + (1 - PROOF) * congestion / g->scale;
 }
 
 static void set_prices(grower *g, double weight)
@@ -120,10 +131,12 @@ static void set_prices(grower *g, double weight)
     double sum = 0;
 
     g->scale = 0;
-    for (int i = 0; i < g->graph->arc_count; i++)
-        g->scale += congestion(g, i, weight) * (double)g->graph->arcs[i].capacity;
     for (int i = 0; i < g->graph->arc_count; i++) {
-        set_price(g, i, weight);
+        g->price[i] = congestion(g, i, weight);
+        g->scale += g->price[i] * (double)g->graph->arcs[i].capacity;
+    }
+    for (int i = 0; i < g->graph->arc_count; i++) {
+        set_price(g, i, g->price[i]);
         sum += g->price[i];
     }
     g->hop = HOP * sum / g->graph->arc_count;
@@ -201,12 +214,19 @@ static int find_nearest(grower *g, int is_out)
     return -1;
 }
 
+static void add_load(grower *g, int arc, double weight)
+{
+    g->load[arc] += weight;
+    g->used[g->graph->arcs[arc].src] += weight;
+    g->used[g->graph->arcs[arc].dst] += weight;
+}
+
 static void use_arc(grower *g, int arc, double weight)
 {
     banyan_trees_add_arc(&g->trees, arc);
-    g->load[arc] += weight;
+    add_load(g, arc, weight);
     if (weight > 0)
-        set_price(g, arc, weight);
+        set_price(g, arc, congestion(g, arc, weight));
 }
 
 /* An edge of the tree: the arcs way[begin .. end), of which the first is at the tree. */
@@ -274,7 +294,7 @@ static int grow(grower *g, int root, double weight, int is_out)
 static void drop_tree(grower *g, double weight)
 {
     for (size_t a = banyan_trees_arcs_begin(&g->trees, g->trees.tree_count - 1); a < g->trees.arc_count; a++)
-        g->load[g->trees.arcs[a]] -= weight;
+        add_load(g, g->trees.arcs[a], -weight);
     banyan_trees_drop_last(&g->trees);
 }
 
@@ -342,21 +362,10 @@ static banyan_status find_near_roots(grower *g, banyan_error *err)
     return g->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
-/* The share of its links, in and out together, that is used. */
+/* The share of its links that is used. */
 static double fullness(const grower *g, int v)
 {
-    const banyan_graph *graph = g->graph;
-    double used = 0, width = 0;
-
-    for (int j = graph->out_first[v]; j < graph->out_first[v + 1]; j++) {
-        used += g->load[graph->out_arc[j]];
-        width += (double)graph->arcs[graph->out_arc[j]].capacity;
-    }
-    for (int j = graph->in_first[v]; j < graph->in_first[v + 1]; j++) {
-        used += g->load[graph->in_arc[j]];
-        width += (double)graph->arcs[graph->in_arc[j]].capacity;
-    }
-    return used / width;
+    return g->used[v] / g->width[v];
 }
 
 static int may_be_root(const grower *g, int v)
@@ -378,7 +387,7 @@ static int choose_root(const grower *g)
             !(g->graph->role[v] & BANYAN_NODE_ACTIVE || (g->problem->root[v] > 0 && !g->graph->symmetric)))
             continue;
         lag = g->graph->symmetric ? -fullness(g, v) : g->problem->root[v] / g->roots * g->done - g->rooted[v];
-        if (lag > most) {
+        if (lag > most + SAME) {
             most = lag;
             best = v;
         }
@@ -397,7 +406,7 @@ static int choose_idle_root(const grower *g)
         if (!(g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v)) {
             double full = fullness(g, v);
 
-            if (full < least) {
+            if (full < least - SAME) {
                 least = full;
                 best = v;
             }
