@@ -222,7 +222,8 @@ static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **
     return BANYAN_SUCCESS;
 }
 
-/* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. */
+/* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. Slices of
+ * all trees share a link as they come; whole messages wait for each other, as rounds tell. */
 static banyan_status suit_size(const banyan_problem *problem, const banyan_flows *flows,
                                banyan_schedule **schedule, banyan_error *err)
 {
@@ -236,8 +237,9 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     if (is_cut)
         status = count_slices(flows, topology, (*schedule)->round_count, bytes, &slices, err);
     if (!status)
-        status =
-            banyan_stages_seconds(*schedule, topology, BANYAN_STAGE_IS_LEVEL, bytes, slices, &packed_s, err);
+        status = banyan_stages_seconds(*schedule, topology,
+                                       slices > 1 ? BANYAN_STAGE_IS_LEVEL : BANYAN_STAGE_IS_ROUND, bytes,
+                                       slices, &packed_s, err);
     if (!status)
         status = grow_best(problem, &grown, &grown_s, err);
     if (!status && (fabs(grown_s - packed_s) > CLOSE * packed_s
