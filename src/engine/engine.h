@@ -120,9 +120,9 @@ struct banyan_train {
     int is_planning;  /* no group is launched; stream 0 makes a new plan with the others */
     int wants_replan; /* the program's wish */
     int plan_number;
-    double first_s;      /* of an iteration in the groups of `ddp`, which are there before any plan */
-    int is_declined;     /* the policy's first plan took as long: those groups are taken from then on */
-    uint64_t planned_at; /* the iteration after which the first was asked for */
+    double planned_s;    /* of an iteration under the policy's first plan */
+    int is_declined;     /* the groups of `ddp` are on trial, or took no longer and stay */
+    uint64_t planned_at; /* the iteration after which the latest of the first plans was asked for */
     banyan_engine_plan *plan;
     uint64_t iterations; /* that have begun */
     int is_open;         /* begun, and not waited for */
@@ -168,6 +168,9 @@ void banyan_engine_times_fini(banyan_engine_times *times);
 banyan_status banyan_engine_plan_first(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err);
 void banyan_engine_plan_destroy(banyan_engine_plan *plan); /* accepts NULL */
+
+/* Whether the groups of `ddp` are tried after the first plan. */
+int banyan_engine_tries_both(const banyan_train *train);
 
 /* How far this rank's ready times are from those that the plan was made by, as a share of backward. ready_s
  * by the engine's tensors. */

@@ -5,7 +5,7 @@
  *                                      corrected by what the iterations before took
  *     rank 0: policy ── the grouping's text ──> all ── digests ──> the same everywhere, or MISMATCH
  *
- * A first plan that takes no less than the groups before it is given up for them.
+ * After the policy's first plan the groups of ddp are tried as long, and whatever took less time stays.
  *
  * Before anything is known, gradients are taken to become ready in the reverse of rank 0's order of
  * registration, as layers usually are, in groups of 1 and 25 MiB, one after the other. */
@@ -371,15 +371,25 @@ static void calibrate(banyan_train *train, const banyan_engine_times *shared)
     pthread_mutex_unlock(&train->lock);
 }
 
-/* Whether the plan was worth it. What communicates slows down what computes, which no policy knows: where
- * ranks have fewer processors than threads, groups that hide more may take longer in all. A policy that the
- * program names is kept. */
-static void compare_with_first(banyan_train *train, const banyan_engine_times *times)
+/* A policy that the program names is kept. */
+int banyan_engine_tries_both(const banyan_train *train)
 {
-    if (!train->plan_number)
-        train->first_s = times->iteration_s;
-    else if (train->plan_number == 1 && !train->config.policy && !*train->cost_text)
-        train->is_declined = times->iteration_s >= train->first_s;
+    return !train->config.policy && !*train->cost_text && train->config.drift >= 0;
+}
+
+/* Whether plans are worth it. What communicates slows down what computes, which no policy knows: where ranks
+ * have fewer processors than threads, groups that hide more may take longer in all. What came before the
+ * first plan was cold, and does not count. */
+static void compare(banyan_train *train, const banyan_engine_times *times)
+{
+    if (!banyan_engine_tries_both(train))
+        return;
+    if (train->plan_number == 1) {
+        train->planned_s = times->iteration_s;
+        train->is_declined = 1;
+    } else if (train->plan_number == 2) {
+        train->is_declined = times->iteration_s <= train->planned_s;
+    }
 }
 
 banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan **out, banyan_error *err)
@@ -390,7 +400,7 @@ banyan_status banyan_engine_plan_again(banyan_train *train, banyan_engine_plan *
 
     if (!status) {
         calibrate(train, &times);
-        compare_with_first(train, &times);
+        compare(train, &times);
         status = make_model(train, times.ready_s, times.begin_s, plan, err);
     }
     if (!status)

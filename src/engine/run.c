@@ -73,26 +73,29 @@ static void observe(banyan_train *train)
 }
 
 /* The first plan is made by what was seen under other groups than its own, and what communicates slows down
- * what computes: so there is always a second one, by what was seen under the first. */
-static int is_settled(const banyan_train *train)
+ * what computes: so there is always a second one, by what was seen under the first; and a third where the
+ * second was a trial of other groups (engine/plan.c). */
+static int is_next_due(const banyan_train *train)
 {
-    return train->plan_number == 1 && train->config.drift >= 0 && !*train->cost_text &&
+    return train->plan_number >= 1 && train->plan_number <= (banyan_engine_tries_both(train) ? 2 : 1) &&
+           train->config.drift >= 0 && !*train->cost_text &&
            train->iterations > train->planned_at + (uint64_t)train->observed.window;
 }
 
 /* All ranks decide the same: they count the same iterations, and the votes came to the same. */
 static void end_iteration(banyan_train *train)
 {
-    int is_profiled = !train->plan_number && train->iterations > (uint64_t)train->config.profile_iterations;
+    int is_due = train->plan_number ? is_next_due(train)
+                                    : train->iterations > (uint64_t)train->config.profile_iterations;
     int64_t now_ns = banyan_clock_ns();
 
     train->is_finished = 1;
     note_figures(train, (double)(now_ns - train->begin_ns) / 1e9);
     observe(train);
     train->ended_ns = now_ns;
-    if (is_profiled)
+    if (is_due)
         train->planned_at = train->iterations;
-    if (is_profiled || is_settled(train) || (train->plan_number && train->votes))
+    if (is_due || (train->plan_number && train->votes))
         train->is_planning = 1;
     train->votes = 0;
 }
