@@ -282,8 +282,8 @@ enum {
     BUCKETS = 2
 }; /* of these gradients, as `ddp` cuts them; what is ready ms apart travels in more groups */
 
-/* Iterations that take so long under the policy's plan, and so long in buckets, which are tried next. What came
- * before either takes longest and must not count. */
+/* Iterations that take so long under the policy's plan, and so long in buckets, which are tried next. What
+ * came before either takes longest and must not count. */
 static int pay_for_plans(job_rank *self, long planned_ns, long buckets_ns, int is_declined)
 {
     training t = {0};
