@@ -20,6 +20,7 @@
 #include "solve/net/work.h"
 #include "solve/pack/thin.h"
 #include "solve/pack/weigh.h"
+#include "solve/presolve/bypass.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/round/rebalance.h"
 #include "solve/round/reduce_depth.h"
@@ -548,6 +549,80 @@ static banyan_status add_rest(const instance *in, banyan_star_pairs *stars,
     return status;
 }
 
+/* Where most pairs are cabled, whatever runs through a forwarder could as well be a cable past it, and trees
+ * need not share those. */
+static int has_bypass(const instance *in)
+{
+    return banyan_graph_is_dense(in->graph) && banyan_graph_has_forwarders(in->graph) &&
+           !banyan_graph_has_helpers(in->graph) && !in->depth_limit;
+}
+
+static banyan_status lift(const instance *in, const banyan_bypass *past, banyan_pair_packing *found,
+                          banyan_pair_packing *packing, banyan_error *err)
+{
+    size_t pairs = found->trees.tree_count / 2;
+    double *weight = banyan_alloc(pairs, sizeof *weight);
+    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_trees trees;
+
+    banyan_trees_init(&trees);
+    for (size_t k = 0; !status && k < pairs; k++)
+        weight[k] = found->weight[2 * k] * past->graph->unit / in->graph->unit;
+    if (!status)
+        banyan_bypass_lift(past, &found->trees, &trees);
+    if (!status)
+        status = trees.failed ? banyan_fail_memory(err)
+                              : banyan_pair_tools_hand_over(packing, &trees, &found->root, weight, err);
+    banyan_trees_fini(&trees);
+    banyan_free(weight);
+    return status;
+}
+
+/* A cable past a forwarder costs what both of its parts do. */
+static banyan_status pack_past(const instance *in, const banyan_bypass *past, banyan_pair_packing *found,
+                               banyan_error *err)
+{
+    const banyan_graph *graph = past->graph;
+    double more = in->graph->unit / graph->unit;
+    instance direct = *in;
+    banyan_status status;
+
+    direct.graph = graph;
+    direct.known.bound_value *= more;
+    direct.enough *= more;
+    direct.promised *= more;
+    direct.widest = find_widest(graph);
+    direct.known.price = banyan_alloc((size_t)graph->arc_count, sizeof *direct.known.price);
+    status = direct.known.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        int link = graph->arcs[i].link, second = past->second[link];
+
+        direct.known.price[i] =
+            in->known.price[past->first[link]] + (second < 0 ? 0 : in->known.price[second]);
+    }
+    if (!status)
+        status = try_starts(&direct, found, err);
+    if (status == BANYAN_INVALID_ARGUMENT) /* what is left is in pieces */
+        status = BANYAN_SUCCESS;
+    banyan_free(direct.known.price);
+    return status;
+}
+
+static banyan_status bypass(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    banyan_pair_packing found = {0};
+    banyan_bypass past;
+    banyan_status status = banyan_bypass_make(in->graph, &past, err);
+
+    if (!status && past.graph)
+        status = pack_past(in, &past, &found, err);
+    if (!status && found.trees.tree_count)
+        status = lift(in, &past, &found, packing, err);
+    banyan_pair_packing_fini(&found);
+    banyan_bypass_fini(&past);
+    return status;
+}
+
 static banyan_status make_stars(const instance *in, banyan_pair_packing *out, banyan_error *err)
 {
     banyan_pair_packing packing = {0};
@@ -564,12 +639,12 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
 }
 
 static const start starts[] = {
-    {has_combs, weigh_combs, FINAL},      {is_peeled, peel, FINAL},
-    {may_be_smaller, join_wide, PACKED},  {has_hubs, choose_hubs, PACKED},
-    {may_have_stars, make_stars, PACKED}, {always, grow_equal, PACKED},
-    {is_peeled, partition, FINAL},        {always, grow_falling, OVERLOADED},
-    {is_cabled, fit_weights, PACKED},     {may_be_smaller, join_free, PACKED},
-    {has_columns, make_columns, PACKED},
+    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
+    {may_be_smaller, join_wide, PACKED}, {has_bypass, bypass, PACKED},
+    {has_hubs, choose_hubs, PACKED},     {may_have_stars, make_stars, PACKED},
+    {always, grow_equal, PACKED},        {is_peeled, partition, FINAL},
+    {always, grow_falling, OVERLOADED},  {is_cabled, fit_weights, PACKED},
+    {may_be_smaller, join_free, PACKED}, {has_columns, make_columns, PACKED},
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;
