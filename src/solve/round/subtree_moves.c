@@ -43,6 +43,7 @@ typedef struct {
     int *level;       /* per node: hops from the root of the tree that is made flatter */
     double *distance; /* per forwarder, from the node that is hung */
     int *via, *open, open_count;
+    int *met, met_count;                    /* forwarders that have a distance */
     int only;                               /* the end that is wanted; -1: any above the current edge */
     int *way, way_length;                   /* found before */
     int *rehung, *old_parent, rehung_count; /* nodes that change places, or their parent does */
@@ -68,6 +69,7 @@ static void hanger_fini(hanger *h)
     banyan_free(h->distance);
     banyan_free(h->via);
     banyan_free(h->open);
+    banyan_free(h->met);
     banyan_free(h->way);
     banyan_free(h->rehung);
     banyan_free(h->old_parent);
@@ -92,14 +94,17 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->distance = banyan_alloc(nodes, sizeof(double));
     h->via = banyan_alloc(nodes, sizeof(int));
     h->open = banyan_alloc(nodes, sizeof(int));
+    h->met = banyan_alloc(nodes, sizeof(int));
     h->way = banyan_alloc(nodes, sizeof(int));
     h->rehung = banyan_alloc(nodes, sizeof(int));
     h->old_parent = banyan_alloc(nodes, sizeof(int));
     h->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
     if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
-        !h->level || !h->distance || !h->via || !h->open || !h->way || !h->rehung || !h->old_parent ||
-        !h->old_path)
+        !h->level || !h->distance || !h->via || !h->open || !h->met || !h->way || !h->rehung ||
+        !h->old_parent || !h->old_path)
         return banyan_fail_memory(err);
+    for (size_t v = 0; v < nodes; v++)
+        h->distance[v] = HUGE_VAL;
     return BANYAN_SUCCESS;
 }
 
@@ -216,7 +221,16 @@ static int mark_sides(hanger *h, int tree, int top)
     return deepest;
 }
 
-/* The ways over v's arcs come into question; *best is the cheapest end so far, in a tree no deeper than most.
+/* Whether an end in the tree is better than the best so far: a cheaper one, or, where trees are made flatter,
+ * a higher one. */
+static int is_better_end(const hanger *h, int w, double cost, int best, double best_cost)
+{
+    if (h->is_flattening && best >= 0 && h->depth[w] != h->depth[best])
+        return h->depth[w] < h->depth[best];
+    return cost < best_cost;
+}
+
+/* The ways over v's arcs come into question; *best is the best end so far, in a tree no deeper than most.
  * What is not in the tree forwards. */
 static void relax(hanger *h, int v, int towards, double so_far, int most, int *best, double *best_cost)
 {
@@ -228,31 +242,34 @@ static void relax(hanger *h, int v, int towards, double so_far, int most, int *b
         int arc = arcs[i], w = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
         double cost = so_far + h->price[arc];
 
-        if (cost >= *best_cost)
+        if (cost >= (h->is_flattening ? h->node_count : *best_cost))
             continue;
         if (h->side[w]) {
-            if (h->only >= 0 ? w != h->only : h->side[w] == 1 || h->depth[w] > most)
+            if ((h->only >= 0 ? w != h->only : h->side[w] == 1 || h->depth[w] > most) ||
+                !is_better_end(h, w, cost, *best, *best_cost))
                 continue;
             *best = w;
             *best_cost = cost;
         } else {
             if (cost >= h->distance[w])
                 continue;
-            if (h->distance[w] == HUGE_VAL)
+            if (h->distance[w] == HUGE_VAL) {
                 h->open[h->open_count++] = w;
+                h->met[h->met_count++] = w;
+            }
             h->distance[w] = cost;
         }
         h->via[w] = arc;
     }
 }
 
-/* The node on which v hangs most cheaply, at less than *cost, which it lowers; -1: none. */
+/* The node on which v hangs best, at less than *cost, which it changes; -1: none. */
 static int find_end(hanger *h, int v, int towards, double *cost, int most)
 {
     int best = -1;
 
-    for (int u = 0; u < h->node_count; u++)
-        h->distance[u] = HUGE_VAL;
+    while (h->met_count)
+        h->distance[h->met[--h->met_count]] = HUGE_VAL;
     h->open_count = 0;
     relax(h, v, towards, 0, most, &best, cost);
     while (h->open_count) {
@@ -262,7 +279,7 @@ static int find_end(hanger *h, int v, int towards, double *cost, int most)
             next = h->distance[h->open[i]] < h->distance[h->open[next]] ? i : next;
         f = h->open[next];
         h->open[next] = h->open[--h->open_count];
-        if (h->distance[f] >= *cost)
+        if (!h->is_flattening && h->distance[f] >= *cost)
             break;
         relax(h, f, towards, h->distance[f], most, &best, cost);
         h->distance[f] = 0; /* done: nothing is nearer */
@@ -475,20 +492,16 @@ static int find_highest(hanger *h, int tree)
 }
 
 /* The node is hung as near to the root as arcs have room. */
-static int raise(hanger *h, int tree, int v, int highest)
+static int raise(hanger *h, int tree, int v)
 {
     size_t cell = cell_of(h, tree, v);
-    int end = -1, depth;
+    double cost = h->node_count;
+    int end;
 
     h->attempts++;
     mark_sides(h, tree, v);
-    depth = h->depth[h->parent[cell]];
     count(h, cell, -1);
-    for (int most = highest; most < depth && end < 0; most++) {
-        double cost = h->graph->node_count;
-
-        end = find_end(h, v, is_towards(tree), &cost, most);
-    }
+    end = find_end(h, v, is_towards(tree), &cost, h->depth[h->parent[cell]] - 1);
     if (end >= 0) {
         take_way(h, is_towards(tree), v, end);
         hang(h, tree, v, end);
@@ -498,27 +511,31 @@ static int raise(hanger *h, int tree, int v, int highest)
     return end >= 0;
 }
 
-static int raise_all(hanger *h)
+/* One round over the tree's nodes; how many came nearer to the root. */
+static int raise_tree(hanger *h, int tree)
 {
-    int moved = 0;
+    int moved = 0, highest;
 
-    for (int t = 0; t < h->tree_count; t++) {
-        int highest;
+    take_up(h, tree);
+    highest = find_highest(h, tree);
+    for (int v = 0; v < h->node_count; v++) {
+        int above = h->parent[cell_of(h, tree, v)];
 
-        take_up(h, t);
-        highest = find_highest(h, t);
-        for (int v = 0; v < h->node_count; v++) {
-            int above = h->parent[cell_of(h, t, v)];
-
-            if (h->failed || h->attempts >= h->problem->attempt_limit)
-                return 0;
-            if (above < 0 || h->level[above] <= highest || !raise(h, t, v, highest))
-                continue;
-            moved++;
-            highest = find_highest(h, t);
-        }
+        if (h->failed || h->attempts >= h->problem->attempt_limit)
+            return 0;
+        if (above < 0 || h->level[above] <= highest || !raise(h, tree, v))
+            continue;
+        moved++;
+        highest = find_highest(h, tree);
     }
     return moved;
+}
+
+static void raise_all(hanger *h)
+{
+    for (int t = 0; t < h->tree_count; t++)
+        while (raise_tree(h, t))
+            ;
 }
 
 static double find_fullest(const hanger *h)
@@ -607,8 +624,7 @@ static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_
     if (!status)
         status = take_trees(&h, trees, err);
     if (!status && is_flattening)
-        while (raise_all(&h))
-            ;
+        raise_all(&h);
     else if (!status)
         run(&h);
     if (!status)
