@@ -98,6 +98,7 @@ static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_p
     banyan_grown_pairs_problem problem = {.price = in->known.price,
                                           .root = in->known.root,
                                           .pair_limit = pairs,
+                                          .visit_limit = visits_left(in),
                                           .are_equal = are_equal,
                                           .depth_limit = in->depth_limit};
 
@@ -134,12 +135,12 @@ static double share_of_equal(const instance *in, int pairs)
     return fmin(used / worth, reach(in, pairs) / in->known.bound_value);
 }
 
-/* As shallow as they are; where that falls short, deeper, step by step. */
-static banyan_status rebalance(const instance *in, banyan_weights_rule weights, banyan_pair_packing *packing,
-                               banyan_error *err)
+/* As shallow as they are; where that falls short, deeper, step by step. most: what they can reach. */
+static banyan_status rebalance(const instance *in, banyan_weights_rule weights, double most,
+                               banyan_pair_packing *packing, banyan_error *err)
 {
     banyan_rebalance_problem problem = {.aim = packing->bound_value,
-                                        .enough = in->enough,
+                                        .enough = fmin(in->enough, most * (1 - SAME)),
                                         .turn_limit = TURNS,
                                         .visit_limit = visits_left(in),
                                         .weights = weights,
@@ -149,7 +150,8 @@ static banyan_status rebalance(const instance *in, banyan_weights_rule weights, 
     for (int more = 0; !status && more <= in->graph->node_count; more = more ? more * MORE_HOPS : 1) {
         problem.more_hops = more;
         status = banyan_rebalance_packing(in->graph, &problem, packing, err);
-        if (is_content(in, packing->total) || in->depth_limit || visits(in) > in->budget->most_visits)
+        if (is_content(in, packing->total) || packing->total >= problem.enough || in->depth_limit ||
+            visits(in) > in->budget->most_visits)
             break;
     }
     return status;
@@ -216,14 +218,15 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
     banyan_status status = BANYAN_SUCCESS;
 
     for (int pairs = 1; !status && pairs <= in->pair_limit && pairs < filling; pairs++) {
+        double most = share_of_equal(in, pairs);
         banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
 
-        if (share_of_equal(in, pairs) < share * (1 - SAME))
+        if (most < share * (1 - SAME))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
-            status = rebalance(in, BANYAN_WEIGHTS_STAY, &packing, err);
+            status = rebalance(in, BANYAN_WEIGHTS_STAY, most * in->known.bound_value, &packing, err);
         if (!status)
             status = flatten(in, &packing, err);
         if (!status)
@@ -663,7 +666,7 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
         status = starts[i].make(in, &packing, err);
         if (!status && packing.trees.tree_count && starts[i].result != FINAL &&
             !(starts[i].result == PACKED && is_content(in, packing.total)))
-            status = rebalance(in, BANYAN_WEIGHTS_ENOUGH, &packing, err);
+            status = rebalance(in, BANYAN_WEIGHTS_ENOUGH, packing.bound_value, &packing, err);
         if (!status && packing.total > best->total)
             swap_packings(&packing, best);
         banyan_pair_packing_fini(&packing);

@@ -463,6 +463,11 @@ static banyan_status add_pair(grower *g, int pair, banyan_error *err)
     return grow_pair(g, root, weight, &cost, err);
 }
 
+static int is_over(const grower *g)
+{
+    return g->problem->visit_limit && g->visits > g->problem->visit_limit;
+}
+
 banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_grown_pairs_problem *problem,
                                       banyan_pair_packing *packing, banyan_error *err)
 {
@@ -474,7 +479,7 @@ banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_gr
         status = find_near_roots(&g, err);
     for (int k = 0; !status && k < problem->pair_limit; k++)
         sum += g.weight[k] = problem->are_equal ? 1 : pow(FALL, k);
-    for (int k = 0; !status && k < problem->pair_limit; k++) {
+    for (int k = 0; !status && k < problem->pair_limit && (!k || !is_over(&g)); k++) {
         g.weight[k] *= packing->bound_value / sum;
         status = add_pair(&g, k, err);
     }

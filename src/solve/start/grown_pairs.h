@@ -10,8 +10,9 @@ typedef struct {
     const int64_t *price; /* per arc: prices that prove the packing's bound */
     const double *root;   /* per node: how much of the vector is best summed there */
     int pair_limit;
-    int are_equal;   /* all pairs weigh the same; else each a little less than the one before */
-    int depth_limit; /* hops of a tree at most, where they allow a tree at all; 0: any number */
+    int64_t visit_limit; /* of work (solve/net/work.h): beyond it there are fewer pairs; 0: none */
+    int are_equal;       /* all pairs weigh the same; else each a little less than the one before */
+    int depth_limit;     /* hops of a tree at most, where they allow a tree at all; 0: any number */
 } banyan_grown_pairs_problem;
 
 /* Trees of the packing are replaced. Their weights come to its bound, though arcs may be overloaded. */
