@@ -151,8 +151,10 @@ void banyan_clients_send(banyan_clients *clients, banyan_client *client, int typ
                          size_t bytes)
 {
     atomic_fetch_add(&clients->sent_bytes, bytes);
-    banyan_channel_put(&client->channel, type, body, bytes, NULL);
-    banyan_channel_flush(&client->channel, NULL);
+    if (banyan_channel_put(&client->channel, type, body, bytes, NULL))
+        banyan_channel_fini(&client->channel); /* without memory: it comes again */
+    else
+        banyan_channel_flush(&client->channel, NULL);
 }
 
 void banyan_clients_send_rest(banyan_clients *clients, int64_t deadline_ns)

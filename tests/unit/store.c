@@ -169,47 +169,57 @@ TEST(a_rank_whose_parent_cannot_be_reached_asks_the_store)
     banyan_store_stop(store);
 }
 
-static void await_connections(const banyan_store *store, size_t count)
+/* Comes until it is sent to wait with a parent, and does so. */
+static void attach_to_parent(const banyan_store *store, int rank, int size, int process,
+                             banyan_channel *channel)
 {
-    while (banyan_store_most_connections(store) < count)
-        usleep(1000);
+    unsigned char attachment[PAIR_MESSAGE];
+    const unsigned char *body;
+    banyan_card parent;
+    size_t bytes;
+    int type;
+
+    come_with_port(store, rank, size, 0, process, channel);
+    while (banyan_channel_wait_message(channel, banyan_clock_ns() + 500000000, &type, &body, &bytes, NULL)) {
+        banyan_channel_fini(channel);
+        usleep(100000);
+        come_with_port(store, rank, size, 0, process, channel);
+    }
+    assert_true(type == PARENT && bytes == PARENT_MESSAGE);
+    assert_int_equal(banyan_card_read(body + PARENT_HEAD, &parent, NULL), 0);
+    parent.address.port = (uint16_t)banyan_get32(body);
+    memcpy(attachment, body + 4, 4);
+    banyan_put32(attachment + 4, 1);
+    banyan_channel_fini(channel);
+    dial(&parent.address, rank, size, channel);
+    say(channel, ATTACH, attachment, sizeof attachment);
 }
 
-/* The store has no connection to those who wait with a parent; the parent tells it that one has gone. */
+/* The store has no connection to those who wait with a parent; the parent tells it that one has gone. Here the
+ * parent is rank 1, since no other takes children. */
 TEST(another_process_may_come_in_place_of_one_that_went_from_its_parent)
 {
     enum { SIZE = BANYAN_JOIN_CHILDREN + 2, LAST = SIZE - 1 };
     visitor v[SIZE];
     banyan_store *store = open_store();
-    banyan_channel channel;
-    const unsigned char *body;
-    unsigned char attachment[PAIR_MESSAGE];
-    banyan_card parent;
-    size_t bytes;
-    int type;
+    banyan_channel leaves[SIZE], channel;
 
-    for (int r = 0; r < SIZE - 2; r++)
-        start(&v[r], store, r, SIZE);
-    await_connections(store, BANYAN_JOIN_CHILDREN);
-    usleep(200000); /* all have told their cards, as far as the machine is not very slow */
-    come_with_port(store, LAST, SIZE, 0, 7, &channel);
-    assert_int_equal(banyan_channel_wait_message(&channel, deadline(), &type, &body, &bytes, NULL), 0);
-    assert_int_equal(type, PARENT);
-    assert_int_equal(bytes, PARENT_MESSAGE);
-    assert_int_equal(banyan_card_read(body + PARENT_HEAD, &parent, NULL), 0);
-    parent.address.port = (uint16_t)banyan_get32(body);
-    memcpy(attachment, body + 4, 4);
-    banyan_put32(attachment + 4, 1);
-    banyan_channel_fini(&channel);
-    dial(&parent.address, LAST, SIZE, &channel);
-    say(&channel, ATTACH, attachment, sizeof attachment);
+    start(&v[1], store, 1, SIZE);
+    for (int r = 0; r < BANYAN_JOIN_CHILDREN; r++)
+        if (r != 1)
+            come_with_port(store, r, SIZE, 0, 1000 + r, &leaves[r]);
+    attach_to_parent(store, LAST, SIZE, 7, &channel);
     usleep(100000);
     banyan_channel_fini(&channel);
-    usleep(1000000); /* what the parent says of it is far on its way */
+    usleep(2000000); /* what the parent says of it has come to the store */
     start(&v[LAST], store, LAST, SIZE);
     start(&v[LAST - 1], store, LAST - 1, SIZE);
-    for (int r = 0; r < SIZE; r++)
-        finish(&v[r], SIZE);
+    finish(&v[1], SIZE);
+    finish(&v[LAST - 1], SIZE);
+    finish(&v[LAST], SIZE);
+    for (int r = 0; r < BANYAN_JOIN_CHILDREN; r++)
+        if (r != 1)
+            banyan_channel_fini(&leaves[r]);
     banyan_store_stop(store);
 }
 
@@ -253,6 +263,30 @@ TEST(a_rank_whose_parent_is_silent_asks_the_store)
     banyan_channel_fini(&silent);
     banyan_store_stop(store);
     close(fd);
+}
+
+/* Of the store's thread and of the rank's: the visit ends in time, with a sentence or with all cards. */
+TEST(every_allocation_may_fail)
+{
+    enum { SHORT_MS = 300 };
+    int is_done = 0;
+
+    for (int calls = 0; !is_done; calls++) {
+        banyan_store *store = open_store();
+        visitor v;
+
+        banyan_alloc_fail_after(calls);
+        v = (visitor){
+            .address = *banyan_store_address(store), .mine = make_card(0, 1), .timeout_ms = SHORT_MS};
+        v.cards = calloc(1, sizeof *v.cards);
+        come(&v);
+        is_done = !v.status;
+        banyan_alloc_fail_after(-1);
+        assert_true(is_done || v.err.text[0]);
+        banyan_store_stop(store);
+        free(v.cards);
+        assert_true(calls < 200);
+    }
 }
 
 /* A network of this process alone, in which the system keeps few bytes that are not read. */
@@ -302,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_rank_whose_parent_is_silent_asks_the_store),
         cmocka_unit_test(another_process_may_come_in_place_of_one_that_went_from_its_parent),
         cmocka_unit_test(a_failure_reaches_all_ranks_of_the_tree),
+        cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(ranks_that_do_not_read_hold_up_nobody), /* the last: it leaves the network */
     };
 
