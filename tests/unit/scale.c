@@ -72,7 +72,7 @@ static void check_start(int size)
 
     assert_int_equal(banyan_join_tree_init(&tree, size, NULL), 0);
     for (int i = 0; i < size; i++) {
-        int other = (int)banyan_random_below(&random, (uint64_t)i + 1);
+        int other = banyan_random_below(&random, i + 1);
 
         order[i] = order[other];
         order[other] = i;
@@ -91,8 +91,8 @@ static void check_start(int size)
         if (r) /* rank 0 reaches the store in its own process */
             connect_ranks(r, parent == BANYAN_JOIN_ROOT ? 0 : parent);
     }
-    /* The last rank's descriptor makes the table whole; it has still to reach its parent, three messages after
-     * it came. */
+    /* The last rank's descriptor makes the table whole; the rank itself has still to reach its parent, three
+     * messages after it came. */
     for (int r = 0; r < size; r++)
         accounts[r].step = 0;
     accounts[0].step = 1;

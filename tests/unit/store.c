@@ -195,8 +195,8 @@ static void attach_to_parent(const banyan_store *store, int rank, int size, int 
     say(channel, ATTACH, attachment, sizeof attachment);
 }
 
-/* The store has no connection to those who wait with a parent; the parent tells it that one has gone. Here the
- * parent is rank 1, since no other takes children. */
+/* The store has no connection to those who wait with a parent; the parent tells it that one has gone. Here
+ * the parent is rank 1, since no other takes children. */
 TEST(another_process_may_come_in_place_of_one_that_went_from_its_parent)
 {
     enum { SIZE = BANYAN_JOIN_CHILDREN + 2, LAST = SIZE - 1 };
