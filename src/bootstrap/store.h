@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/store.h: where ranks meet that know nothing but an address and a secret: everybody brings a card
  * and gets everybody's. One thread serves it until all have them, or the time-out that they brought has
- * passed. */
+ * passed. Ranks wait in a tree whose root is the store (bootstrap/join_tree.h). */
 #ifndef BANYAN_BOOTSTRAP_STORE_H
 #define BANYAN_BOOTSTRAP_STORE_H
 
@@ -10,10 +10,6 @@
 
 typedef struct banyan_store banyan_store;
 
-/* Ranks to which one rank hands all cards on. More mean fewer steps, and more to send in each: with 16, a
- * thousand ranks have theirs after three, of which each sends 8 MB at most. */
-#define BANYAN_STORE_CHILDREN 16
-
 /* Listens on the address. Nobody within patience_ms ends it. timeout_ms is for handshakes, until the first
  * rank brings its own. */
 banyan_status banyan_store_start(const banyan_address *address, int low_port, int high_port,
@@ -21,7 +17,8 @@ banyan_status banyan_store_start(const banyan_address *address, int low_port, in
                                  banyan_store **out, banyan_error *err);
 const banyan_address *banyan_store_address(const banyan_store *store);
 size_t banyan_store_sent_bytes(const banyan_store *store); /* so far, without headers; from any thread */
-void banyan_store_stop(banyan_store *store);               /* ends it at once, accepts NULL */
+size_t banyan_store_most_connections(const banyan_store *store); /* at once, so far; from any thread */
+void banyan_store_stop(banyan_store *store);                     /* ends it at once, accepts NULL */
 void banyan_store_leave(banyan_store *store); /* nobody waits for it: it frees itself when it is done */
 
 /* Ends the one of this address that was left, if it still serves. */
@@ -36,7 +33,7 @@ typedef struct {
     banyan_address address;
     const banyan_secret *secret;
     int timeout_ms;
-    int low_port, high_port; /* for those who hand cards on; 0: any */
+    int low_port, high_port; /* for those who take children; 0: any */
     void *context;
     banyan_status (*prepare)(void *context, const banyan_address *local, banyan_card *card,
                              banyan_error *err);

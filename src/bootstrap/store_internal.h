@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/store_internal.h: the messages between the meeting place (store.c) and a rank that visits it
- * (store_visit.c), and the store that hands cards on to a rank's children. */
+/* bootstrap/store_internal.h: the messages of a meeting, between the store (store.c) and the ranks that visit
+ * it (store_visit.c), and between a rank and its children in the join tree. Numbers have 32 bits. */
 #ifndef BANYAN_BOOTSTRAP_STORE_INTERNAL_H
 #define BANYAN_BOOTSTRAP_STORE_INTERNAL_H
 
 #include "bootstrap/store.h"
 
-enum { CARD = 1, CARDS, FAILED, GOT, PARENT, FETCH };
-enum { CARD_HEAD = 12, CARD_MESSAGE = CARD_HEAD + BANYAN_CARD_BYTES, PARENT_MESSAGE = 4 + BANYAN_CARD_BYTES };
-enum { MOST_MESSAGE = BANYAN_MAX_RANKS * BANYAN_CARD_BYTES + BANYAN_STRANGERS_TEXT };
-
-/* store.c: a store for that many children of a rank in a group of size ranks, which waits until it is filled
- * with what is to be handed on. */
-banyan_status banyan_store_start_parent(const banyan_address *address, int low_port, int high_port,
-                                        const banyan_secret *secret, int children, int size, int timeout_ms,
-                                        banyan_store **out, banyan_error *err);
-void banyan_store_fill(banyan_store *store, const unsigned char *cards, size_t bytes);
+enum {
+    CARD = 1, /* to the store: time-out, what is left of it, port for children, number of this visit; card */
+    PARENT,   /* from it: where to wait: the parent's port, the number of its visit; its card */
+    ATTACH,   /* to the parent: the number of its visit, and of the own one */
+    LOST,     /* to the parent, up to the store: a rank whose connection has ended, and its visit */
+    CARDS,  /* to the children, down to all: all cards; per rank a byte, its number of children; strangers */
+    FAILED, /* to the children, down to all: a status and a sentence */
+    GOT     /* to the parent: this rank and all below it have the cards */
+};
+enum {
+    CARD_HEAD = 16,
+    CARD_MESSAGE = CARD_HEAD + BANYAN_CARD_BYTES,
+    PARENT_HEAD = 8,
+    PARENT_MESSAGE = PARENT_HEAD + BANYAN_CARD_BYTES,
+    PAIR_MESSAGE = 8, /* ATTACH and LOST */
+    CARDS_PER_RANK = BANYAN_CARD_BYTES + 1,
+    FAILED_HEAD = 4,
+    MOST_MESSAGE = BANYAN_MAX_RANKS * CARDS_PER_RANK + BANYAN_STRANGERS_TEXT
+};
 
 #endif

@@ -73,7 +73,8 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
                                     int low_port, int high_port, banyan_control **out, banyan_error *err)
 {
     banyan_control *control = banyan_alloc(1, sizeof *control);
-    banyan_door_handler door = {control, banyan_control_ask_at_door, banyan_control_take_at_door};
+    banyan_door_handler door = {
+        .context = control, .ask = banyan_control_ask_at_door, .take = banyan_control_take_at_door};
     banyan_status status;
 
     *out = NULL;

@@ -333,10 +333,15 @@ static void note_shortage(banyan_listener *listener, int error)
     atomic_fetch_add(&listener->shortage_count, 1);
 }
 
+static int is_full(const banyan_listener *listener)
+{
+    return listener->handler.is_full && listener->handler.is_full(listener->handler.context);
+}
+
 /* As many as there may be at once, and then the others have their turn. */
 static void open_door(banyan_listener *listener, int door)
 {
-    for (int i = 0; i < listener->most_visitors; i++) {
+    for (int i = 0; i < listener->most_visitors && !is_full(listener); i++) {
         banyan_address from;
         int fd;
 
@@ -381,7 +386,8 @@ void banyan_listener_progress(banyan_listener *listener)
     int64_t now_ns = banyan_clock_ns();
 
     for (int i = 0; i < count; i++)
-        if (events[i].data.u64 < BANYAN_LISTENER_UNPROVEN && listener->visitors[events[i].data.u64].fd >= 0)
+        if (events[i].data.u64 < BANYAN_LISTENER_UNPROVEN && listener->visitors[events[i].data.u64].fd >= 0 &&
+            !is_full(listener))
             attend(listener, &listener->visitors[events[i].data.u64]);
     close_late(listener, now_ns);
     for (int i = 0; i < count; i++)

@@ -26,6 +26,8 @@ typedef struct {
     banyan_status (*ask)(void *context, const banyan_hello *hello);
     /* The connection is the handler's now. */
     void (*take)(void *context, const banyan_hello *hello, int socket);
+    /* Whether nobody can be taken now: those who stand there wait. NULL: never. */
+    int (*is_full)(void *context);
 } banyan_door_handler;
 
 /* A handshake may take up to timeout_ms. */

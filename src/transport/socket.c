@@ -165,8 +165,8 @@ static banyan_status fail_range(banyan_error *err, const banyan_address *address
     port = strrchr(text, ':');
     *port = '\0';
     return banyan_fail(err, BANYAN_SYSTEM_ERROR,
-                       "BANYAN_PORT_RANGE=%d-%d: no port of %s is free; each rank of a host needs one, and "
-                       "a unique id another",
+                       "BANYAN_PORT_RANGE=%d-%d: no port of %s is free; each rank of a host needs one, or "
+                       "two in a group of more than 16, and a unique id another",
                        low, high, text);
 }
 

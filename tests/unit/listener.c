@@ -44,7 +44,7 @@ static void take(void *context, const banyan_hello *hello, int fd)
 static void open_place(place *p)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
-    banyan_door_handler handler = {p, ask, take};
+    banyan_door_handler handler = {.context = p, .ask = ask, .take = take};
 
     *p = (place){.taken = 0};
     banyan_auth_secret_from_text("place", &p->secret);

@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "bootstrap/card.h"
+#include "bootstrap/join_tree.h"
 #include "bootstrap/store_internal.h"
 #include "bootstrap/tree.h"
 #include "core/alloc.h"
@@ -59,34 +60,62 @@ static void count_subtrees(int size, int *below)
 
 /* ---- Start. */
 
+/* Ranks come in some order. Each tells the store who it is, goes to its parent, and gets all descriptors from
+ * there. The store is a thread of rank 0's process, which takes no children beside it. */
 static void check_start(int size)
 {
-    uint64_t table = (uint64_t)size * BANYAN_CARD_BYTES, asked = PARENT_MESSAGE;
-    int direct = size < 17 ? size : 17;
+    static int order[MOST], level[MOST];
+    uint64_t table = (uint64_t)size * CARDS_PER_RANK, told = 0;
+    banyan_random random = {27};
+    banyan_join_tree tree;
+    int deepest = 0;
 
-    for (int r = 1; r < size; r++) {
-        connect_ranks(r, 0);
+    assert_int_equal(banyan_join_tree_init(&tree, size, NULL), 0);
+    for (int i = 0; i < size; i++) {
+        int other = banyan_random_below(&random, i + 1);
+
+        order[i] = order[other];
+        order[other] = i;
+    }
+    for (int i = 0; i < size; i++) {
+        int r = order[i], parent = banyan_join_tree_add(&tree, r, 1, r == 0);
+
         carry(r, 0, CARD_MESSAGE);
-    }
-    for (int r = 1; r < size; r++) {
-        int parent = banyan_tree_parent(BANYAN_STORE_CHILDREN, r);
-
-        if (parent > 0)
+        level[r] = parent == BANYAN_JOIN_ROOT ? 1 : level[parent] + 1;
+        deepest = level[r] > deepest ? level[r] : deepest;
+        if (parent != BANYAN_JOIN_ROOT) {
             carry(0, r, PARENT_MESSAGE);
-        if (parent > 0)
-            connect_ranks(parent, r);
-        carry(parent, r, table);
+            carry(r, parent, PAIR_MESSAGE);
+            told += PARENT_MESSAGE;
+        }
+        if (r) /* rank 0 reaches the store in its own process */
+            connect_ranks(r, parent == BANYAN_JOIN_ROOT ? 0 : parent);
     }
-    assert_int_equal(accounts[0].out_bytes,
-                     (uint64_t)(direct - 1) * table + (uint64_t)(size - direct) * asked);
-    assert_int_equal(accounts[0].connections, size - 1);
-    assert_true(accounts[0].in_bytes <= table + (uint64_t)size * CARD_HEAD);
+    /* The last rank's descriptor makes the table whole; the rank itself has still to reach its parent, three
+     * messages after it came. */
+    for (int r = 0; r < size; r++)
+        accounts[r].step = 0;
+    accounts[0].step = 1;
+    for (int i = 0; i < size; i++) {
+        int r = order[i], parent = tree.nodes[r].parent;
+
+        if (r)
+            carry(parent == BANYAN_JOIN_ROOT ? 0 : parent, r, table);
+        if (i == size - 1 && parent != BANYAN_JOIN_ROOT && accounts[r].step < 4)
+            accounts[r].step = 4;
+    }
+    assert_true(accounts[0].out_bytes <= 16 * table + told + CARD_MESSAGE + PAIR_MESSAGE);
+    assert_true(accounts[0].in_bytes <= (uint64_t)size * CARD_MESSAGE + table + PARENT_MESSAGE);
+    assert_in_range(accounts[0].connections, 1, 17);
     for (int r = 1; r < size; r++) {
-        assert_true(accounts[r].out_bytes <= 16 * table + CARD_MESSAGE);
-        assert_true(accounts[r].in_bytes <= table + asked);
-        assert_in_range(accounts[r].connections, 1, 18);
-        assert_in_range(accounts[r].step, 2, 1 + banyan_tree_level(BANYAN_STORE_CHILDREN, size - 1));
+        assert_true(accounts[r].out_bytes <= 16 * table + CARD_MESSAGE + PAIR_MESSAGE);
+        assert_true(accounts[r].in_bytes <= table + PARENT_MESSAGE + 16 * PAIR_MESSAGE);
+        assert_in_range(accounts[r].connections, 1, 17);
+        assert_in_range(accounts[r].step, 2, size > 16 && deepest < 3 ? 4 : 1 + deepest);
     }
+    /* As flat as a tree of this fan-out can be, but for rank 0, which takes no children. */
+    assert_in_range(deepest, 1, banyan_tree_level(BANYAN_JOIN_CHILDREN, size) + 1);
+    banyan_join_tree_fini(&tree);
 }
 
 TEST(a_start_costs_what_the_table_says)

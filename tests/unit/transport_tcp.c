@@ -233,7 +233,7 @@ static void meet_over(couple *c, int interfaces, int connections, size_t window)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
     banyan_address second = {.family = AF_INET, .bytes = {127, 0, 0, 2}};
-    banyan_door_handler handler = {c, ask, take};
+    banyan_door_handler handler = {.context = c, .ask = ask, .take = take};
 
     memset(c, 0, sizeof *c);
     banyan_auth_secret_from_text("couple", &c->secret);
