@@ -13,7 +13,6 @@
 #include "solve/pack/branchings.h"
 
 #define MANY_WORKERS 32
-#define MOST_UNITS 65536 /* of a root's share, by which trees are weighed where links have no common unit */
 
 typedef struct {
     const banyan_topology *topology;
@@ -173,7 +172,7 @@ static banyan_status pack(const sketch *s, banyan_machine_trees *out, int *is_wh
         status = find_rate(out->graph, &rate, err);
     if (status || rate.num <= 0)
         return status == BANYAN_INVALID_ARGUMENT ? BANYAN_SUCCESS : status;
-    status = banyan_joined_network_init(&network, out->graph, 0, rate, MOST_UNITS, err);
+    status = banyan_joined_network_init(&network, out->graph, 0, rate, err);
     if (status)
         return status;
     status = banyan_joined_network_split(&network, err);

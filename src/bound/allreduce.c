@@ -126,7 +126,7 @@ static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *ou
 static banyan_status by_split(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_split split;
-    banyan_status status = banyan_split_find_soon(graph, SPLIT_TOLERANCE, &split, err);
+    banyan_status status = banyan_split_find(graph, SPLIT_TOLERANCE, &split, err);
 
     if (status)
         return status;

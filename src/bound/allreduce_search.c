@@ -48,7 +48,7 @@ static banyan_status begin(const banyan_graph *graph, const banyan_allreduce_bou
                               .root = banyan_alloc((size_t)graph->node_count, sizeof *out->root),
                               .bound_value = HUGE_VAL};
     else
-        status = banyan_split_find_soon(graph, REACHED, out, err);
+        status = banyan_split_find(graph, REACHED, out, err);
     if (!status && (!out->price || !out->root))
         status = banyan_fail_memory(err);
     if (!status && known->value < out->bound_value) {

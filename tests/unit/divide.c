@@ -123,7 +123,7 @@ TEST(prices_prove_what_the_division_reaches_with_and_without_forwarders)
         banyan_split division;
         double bound;
 
-        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-10, &division, NULL), BANYAN_SUCCESS);
         bound = proven_by(graph, division.price);
         if (fabs(bound - division.bound_value) > 1e-9 * bound || fabs(division.total - bound) > 1e-6 * bound)
             fail_msg("seed %d: reaches %.9g, prices prove %.9g, said to be %.9g", (int)seed, division.total,
@@ -139,7 +139,7 @@ static banyan_pair_packing grow(const banyan_graph *graph, int pairs, int depth_
     banyan_grown_pairs_problem problem = {.pair_limit = pairs, .depth_limit = depth_limit};
     banyan_split division;
 
-    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_split_find(graph, 1e-9, &division, NULL), BANYAN_SUCCESS);
     packing.bound_value = division.bound_value;
     problem.price = division.price;
     problem.root = division.root;
@@ -204,7 +204,7 @@ TEST(cuts_and_columns_agree_behind_forwarders)
         banyan_pair_packing by_columns;
         banyan_split by_cuts;
 
-        assert_int_equal(banyan_split_find_soon(graph, 1e-9, &by_cuts, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-9, &by_cuts, NULL), BANYAN_SUCCESS);
         assert_int_equal(banyan_pair_packing_by_columns(graph, &problem, NULL, &by_columns, NULL),
                          BANYAN_SUCCESS);
         if (fabs(by_cuts.bound_value - by_columns.total) > 1e-6 * by_columns.total)
@@ -362,7 +362,7 @@ TEST(each_allocation_of_grown_pairs_may_fail)
     banyan_graph *graph = random_graph(&random, 6);
     banyan_split division;
 
-    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_split_find(graph, 1e-9, &division, NULL), BANYAN_SUCCESS);
     for (int depth = 0; depth < 3; depth += 2) {
         banyan_grown_pairs_problem problem = {
             .price = division.price, .root = division.root, .pair_limit = 4, .depth_limit = depth};
@@ -391,7 +391,7 @@ TEST(each_allocation_of_a_division_may_fail)
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_split_find(graph, 1e-10, 1000, &division, NULL);
+        status = banyan_split_find(graph, 1e-10, &division, NULL);
         banyan_alloc_fail_after(-1);
     }
     banyan_split_fini(&division);

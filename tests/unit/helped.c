@@ -82,7 +82,7 @@ TEST(cuts_prove_the_bound_from_its_prices_alone)
         banyan_wide worth = 0, by_cuts, by_trees, value;
         int proven;
 
-        assert_int_equal(banyan_split_find(graph, 1e-10, 1000, &division, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_split_find(graph, 1e-10, &division, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             worth += (banyan_wide)graph->arcs[i].capacity * division.price[i];
         assert_int_equal(banyan_split_find_check(graph, division.price, 0, &by_cuts, NULL), BANYAN_SUCCESS);
@@ -151,7 +151,7 @@ TEST(each_allocation_may_fail)
         banyan_alloc_fail_after(-1);
     }
     banyan_pair_packing_fini(&packing);
-    assert_int_equal(banyan_split_find(graph, 1e-9, 1000, &division, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_split_find(graph, 1e-9, &division, NULL), BANYAN_SUCCESS);
     status = BANYAN_INTERNAL_ERROR;
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);

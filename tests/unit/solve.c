@@ -437,29 +437,6 @@ TEST(a_program_that_grew_is_solved_from_where_it_was)
     banyan_lp_destroy(lp);
 }
 
-TEST(a_program_goes_on_when_columns_are_taken_out)
-{
-    const double upper[] = {4, 6}, one[] = {1, 1}, two[] = {1, 2};
-    const int rows[] = {0, 1};
-    banyan_lp *lp;
-
-    assert_int_equal(banyan_lp_create(2, NULL, upper, &lp, NULL), BANYAN_SUCCESS);
-    banyan_lp_add_column(lp, 1, 2, rows, two);
-    banyan_lp_add_column(lp, 1, 2, rows, one);
-    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
-    assert_true(fabs(banyan_lp_objective(lp) - 4) < 1e-9);
-    banyan_lp_bound_column(lp, 1, 0, 0);
-    for (int i = 0; i < 2; i++) { /* the second time nothing has changed */
-        assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
-        assert_true(fabs(banyan_lp_objective(lp) - 3) < 1e-9);
-        assert_true(fabs(banyan_lp_price(lp, 1) - 0.5) < 1e-9);
-    }
-    banyan_lp_set_cost(lp, 0, 2);
-    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
-    assert_true(fabs(banyan_lp_objective(lp) - 6) < 1e-9);
-    banyan_lp_destroy(lp);
-}
-
 /* Widths by chance, so that each has one best answer. */
 static banyan_lp *make_wide_program(uint64_t noise)
 {
@@ -551,7 +528,6 @@ int main(void)
         cmocka_unit_test(arborescences_are_the_cheapest),
         cmocka_unit_test(steiner_trees_are_the_cheapest),
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
-        cmocka_unit_test(a_program_goes_on_when_columns_are_taken_out),
         cmocka_unit_test(a_program_may_begin_with_the_basis_of_another),
         cmocka_unit_test(a_program_is_solved_by_the_calling_thread_alone),
     };

@@ -14,10 +14,6 @@
 #include "solve/net/effort.h"
 #include "solve/pack/branchings.h"
 
-/* Of a rank's part, by which trees are weighed where bandwidths have no common unit: rounding loses less
- * than one of them for each link at a worker. */
-#define MOST_UNITS 65536
-
 /* A tree of each of n ranks has n - 1 edges, and each of these takes a maximum flow. */
 static banyan_status check_effort(int ranks, size_t arcs, banyan_error *err)
 {
@@ -65,7 +61,7 @@ static banyan_status pack(const banyan_graph *graph, int towards, banyan_flows *
     banyan_status status = find_rate(graph, towards, &rate, err);
 
     if (!status)
-        status = banyan_joined_network_init(&network, graph, towards, rate, MOST_UNITS, err);
+        status = banyan_joined_network_init(&network, graph, towards, rate, err);
     if (status)
         return status;
     status = banyan_joined_network_split(&network, err);

@@ -684,7 +684,7 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
     banyan_status status;
 
     if (!graph->symmetric && !is_large)
-        return banyan_split_find_soon(graph, DIVIDED, known, err);
+        return banyan_split_find(graph, DIVIDED, known, err);
     *known = (banyan_split){.price = banyan_alloc((size_t)graph->arc_count, sizeof *known->price),
                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known->root)};
     if (!known->price || !known->root)

@@ -341,10 +341,10 @@ static void keep(banyan_divider *d)
 }
 
 /* Between the best division that works and the program's answer, and nearer to the answer the longer that
- * works. With patience (above 0), not beyond that many rounds in which the bound has not fallen; nor once it
+ * works. Not beyond that many rounds (patience) in which the bound has not fallen; nor once it
  * is as low as enough. */
-static banyan_status close_in(banyan_divider *d, double tolerance, int round_limit, int patience,
-                              double enough, banyan_split *out, banyan_error *err)
+static banyan_status close_in(banyan_divider *d, double tolerance, int patience, double enough,
+                              banyan_split *out, banyan_error *err)
 {
     banyan_status status = solve_program(d, out, err);
     double share = 0.5, lowest = out->bound_value;
@@ -355,8 +355,8 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int round_lim
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value > enough &&
-           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < round_limit &&
-           (patience == 0 || idle < patience) && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
+           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < MOST_ROUNDS &&
+           idle < patience && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         int lacking = 0;
         size_t before = d->cut_count;
 
@@ -447,8 +447,8 @@ static void hand_over(banyan_divider *d, banyan_split *out)
     d->good_root = NULL;
 }
 
-static banyan_status divide(const banyan_graph *graph, double tolerance, int round_limit, int patience,
-                            banyan_split *out, banyan_error *err)
+banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, banyan_split *out,
+                                banyan_error *err)
 {
     banyan_divider d;
     banyan_status status = divider_init(&d, graph, NULL, err);
@@ -462,7 +462,7 @@ static banyan_status divide(const banyan_graph *graph, double tolerance, int rou
     if (!status)
         status = first_cuts(&d, err);
     if (!status)
-        status = close_in(&d, tolerance, round_limit, patience, 0, out, err);
+        status = close_in(&d, tolerance, PATIENCE, 0, out, err);
     if (!status)
         status = prove(&d, out, err);
     if (!status)
@@ -471,18 +471,6 @@ static banyan_status divide(const banyan_graph *graph, double tolerance, int rou
     if (status)
         banyan_split_fini(out);
     return status;
-}
-
-banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, int round_limit,
-                                banyan_split *out, banyan_error *err)
-{
-    return divide(graph, tolerance, round_limit, 0, out, err);
-}
-
-banyan_status banyan_split_find_soon(const banyan_graph *graph, double tolerance, banyan_split *out,
-                                     banyan_error *err)
-{
-    return divide(graph, tolerance, MOST_ROUNDS, PATIENCE, out, err);
 }
 
 /* Every pair of trees costs least where arcs cost what the cuts need. No tree takes an arc more often than
@@ -513,9 +501,8 @@ static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_
     if (!status)
         status = first_cuts(d, err);
     if (!status)
-        status =
-            close_in(d, CHECKED, MOST_ROUNDS, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
-                     hoped > 0 ? (double)value / (double)hoped / d->unit * HOPED : 0, &division, err);
+        status = close_in(d, CHECKED, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
+                          hoped > 0 ? (double)value / (double)hoped / d->unit * HOPED : 0, &division, err);
     return status;
 }
 

@@ -19,16 +19,11 @@ typedef struct banyan_split {
     int rounds;
 } banyan_split;
 
-/* The bound exceeds the total by no more than the tolerance's share, unless the rounds run out. Where nodes
- * add or copy that are not active, trees may not fill the division: the bound holds, but it may not be
- * reached. */
-banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, int round_limit,
-                                banyan_split *out, banyan_error *err);
-
-/* The same, but it stops when the bound has not fallen for a while, though no division may be known that
- * reaches it. */
-banyan_status banyan_split_find_soon(const banyan_graph *graph, double tolerance, banyan_split *out,
-                                     banyan_error *err);
+/* The bound exceeds the total by no more than the tolerance's share, unless it has not fallen for a while:
+ * then no division may be known that reaches it. Where nodes add or copy that are not active, trees may not
+ * fill the division: the bound holds, but it may not be reached. */
+banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, banyan_split *out,
+                                banyan_error *err);
 
 /* No reduce tree and broadcast tree with one root cost less together than *out under the prices: by cuts, so
  * that it holds for any nodes that help, but trees may cost more. What is hoped for will do; 0: the most that

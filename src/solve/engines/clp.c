@@ -51,17 +51,6 @@ static void add_columns(banyan_simplex_model *model, int count, const double *lo
     Clp_addColumns(clp_of(model), count, lower, upper, cost, start, row, value);
 }
 
-static void bound_column(banyan_simplex_model *model, int column, double lower, double upper)
-{
-    Clp_columnLower(clp_of(model))[column] = lower;
-    Clp_columnUpper(clp_of(model))[column] = upper;
-}
-
-static void set_cost(banyan_simplex_model *model, int column, double cost)
-{
-    Clp_objective(clp_of(model))[column] = cost;
-}
-
 static void begin_like(banyan_simplex_model *model, const banyan_simplex_model *like)
 {
     Clp_Simplex *to = clp_of(model), *from = clp_of(like);
@@ -85,13 +74,11 @@ static void use_threads_again(int count)
         omp_set_num_threads(count);
 }
 
-static int solve(banyan_simplex_model *model, int is_narrower)
+static int solve(banyan_simplex_model *model)
 {
     Clp_Simplex *clp = clp_of(model);
-    int threads = use_one_thread(), status = is_narrower ? Clp_dual(clp, 0) : 1;
+    int threads = use_one_thread(), status = Clp_primal(clp, 0);
 
-    if (status != 0)
-        status = Clp_primal(clp, 0);
     if (status != 0)
         status = Clp_dual(clp, 0);
     use_threads_again(threads);
@@ -128,8 +115,6 @@ __attribute__((visibility("default"))) const banyan_simplex banyan_simplex_plugi
     .create = create,
     .destroy = destroy,
     .add_columns = add_columns,
-    .bound_column = bound_column,
-    .set_cost = set_cost,
     .begin_like = begin_like,
     .solve = solve,
     .step_count = step_count,

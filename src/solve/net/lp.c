@@ -12,9 +12,7 @@ struct banyan_lp {
     banyan_simplex_model *model;
     int column_count;
     int solved_before;
-    /* since the last solve bounds of columns have changed, and nothing else: its prices still hold; */
-    int is_narrower;
-    int is_same; /* not even these */
+    int is_same; /* nothing has changed since the last solve */
     int waiting; /* columns that the solver has not been given yet: it copies all that it has for each lot */
     double *cost, *value;
     int *start, *row;
@@ -74,7 +72,7 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
     int first = lp->waiting ? lp->start[lp->waiting] : 0;
 
     lp->column_count++;
-    lp->is_narrower = lp->is_same = 0;
+    lp->is_same = 0;
     if (lp->failed || !make_room(lp, (size_t)(first + count))) {
         lp->failed = 1;
         return;
@@ -95,24 +93,6 @@ static void hand_over(banyan_lp *lp)
     lp->waiting = 0;
 }
 
-void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper)
-{
-    if (lp->failed) /* the column may not be there; the next solve tells */
-        return;
-    hand_over(lp);
-    lp->simplex->bound_column(lp->model, column, lower, upper);
-    lp->is_same = 0;
-}
-
-void banyan_lp_set_cost(banyan_lp *lp, int column, double cost)
-{
-    if (lp->failed)
-        return;
-    hand_over(lp);
-    lp->simplex->set_cost(lp->model, column, -cost);
-    lp->is_narrower = lp->is_same = 0;
-}
-
 void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like)
 {
     if (lp->failed)
@@ -131,10 +111,10 @@ banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
     if (lp->is_same)
         return BANYAN_SUCCESS;
     hand_over(lp);
-    status = lp->simplex->solve(lp->model, lp->is_narrower);
+    status = lp->simplex->solve(lp->model);
     banyan_work_add(BANYAN_WORK_LP,
                     (int64_t)(lp->simplex->step_count(lp->model) + 1) * lp->simplex->row_count(lp->model));
-    lp->is_narrower = lp->is_same = status == 0;
+    lp->is_same = status == 0;
     lp->solved_before = 1;
     if (status != 0)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR,

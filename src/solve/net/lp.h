@@ -18,8 +18,6 @@ void banyan_lp_destroy(banyan_lp *lp); /* accepts NULL */
 void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value);
 
 /* Bounds of one column (0 and 0 takes it out). */
-void banyan_lp_bound_column(banyan_lp *lp, int column, double lower, double upper);
-void banyan_lp_set_cost(banyan_lp *lp, int column, double cost);
 
 /* The first solve starts from the basis of another program, if that has as many rows and columns: where most
  * of what they say is the same, few steps are left. */

@@ -10,7 +10,7 @@
 
 #include "core/status.h"
 
-#define BANYAN_SIMPLEX_ABI 1u
+#define BANYAN_SIMPLEX_ABI 2u
 
 typedef struct banyan_simplex_model banyan_simplex_model; /* the library's own */
 
@@ -25,14 +25,12 @@ typedef struct {
     /* lower and upper: NULL for 0 and no limit. */
     void (*add_columns)(banyan_simplex_model *model, int count, const double *lower, const double *upper,
                         const double *cost, const int *start, const int *row, const double *value);
-    void (*bound_column)(banyan_simplex_model *model, int column, double lower, double upper);
-    void (*set_cost)(banyan_simplex_model *model, int column, double cost);
 
     /* The next solve starts from that basis, if the two have as many rows and columns. */
     void (*begin_like)(banyan_simplex_model *model, const banyan_simplex_model *like);
 
-    /* 0: an optimum was found. is_narrower: since the last one bounds of columns alone have changed. */
-    int (*solve)(banyan_simplex_model *model, int is_narrower);
+    /* 0: an optimum was found. */
+    int (*solve)(banyan_simplex_model *model);
 
     int (*step_count)(const banyan_simplex_model *model); /* simplex steps of the last solve */
     int (*row_count)(const banyan_simplex_model *model);

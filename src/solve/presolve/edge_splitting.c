@@ -26,6 +26,10 @@
  * full, so that a visit takes a fifth of the time that it takes in programs over cuts. */
 #define SPLIT_VISITS (5LL * BANYAN_CUT_VISITS)
 
+/* Of an active node's share, by which trees are weighed where bandwidths have no common unit: rounding loses
+ * less than one of them for each link at a worker. */
+#define MOST_UNITS 65536
+
 typedef struct {
     banyan_joined_network *network;
     banyan_flow *flow; /* edges: the arcs that are alive, then pairs, then source -> each active node */
@@ -320,13 +324,13 @@ static banyan_status lower_demand(banyan_joined_network *network, banyan_error *
 }
 
 /* Capacities so that the rate is a whole number of units for each active node. */
-static int set_units(banyan_joined_network *network, banyan_fraction rate, int64_t most_units)
+static int set_units(banyan_joined_network *network, banyan_fraction rate)
 {
     const banyan_graph *graph = network->graph;
     banyan_fraction share = banyan_fraction_make(rate.num, (banyan_wide)rate.den * graph->active_count);
-    int is_exact = share.num <= most_units;
+    int is_exact = share.num <= MOST_UNITS;
 
-    network->demand = is_exact ? share.num : most_units;
+    network->demand = is_exact ? share.num : MOST_UNITS;
     for (int i = 0; i < graph->arc_count; i++) {
         const banyan_arc *arc = &graph->arcs[i];
         banyan_wide all = (banyan_wide)network->demand * graph->active_count; /* more is of no use */
@@ -340,7 +344,7 @@ static int set_units(banyan_joined_network *network, banyan_fraction rate, int64
 }
 
 banyan_status banyan_joined_network_init(banyan_joined_network *out, const banyan_graph *graph, int towards,
-                                         banyan_fraction rate, int64_t most_units, banyan_error *err)
+                                         banyan_fraction rate, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
@@ -350,7 +354,7 @@ banyan_status banyan_joined_network_init(banyan_joined_network *out, const banya
     out->arcs = banyan_alloc(out->arc_count, sizeof *out->arcs);
     if (!out->arcs)
         return banyan_fail_memory(err);
-    if (!set_units(out, rate, most_units))
+    if (!set_units(out, rate))
         status = lower_demand(out, err);
     if (status)
         banyan_joined_network_fini(out);
