@@ -11,9 +11,13 @@
 #include "core/clock.h"
 #include "core/settings.h"
 #include "device/roofs.h"
+#include "execute/copy.h"
+#include "execute/copy_wide.h"
 #include "schedule/schedule.h"
 
 #define ROOF_BYTES ((size_t)256 << 20) /* of what is copied to find the roof */
+#define MEMORY_BLOCK_BYTES ((size_t)4 << 10)
+#define MEMORY_COPIES 5 /* of a vector, with either kind of stores: the fastest one counts */
 
 /* What the ranks share, and what each of them is told. */
 typedef struct {
@@ -265,6 +269,55 @@ static void *run_rank(void *context)
     give_back(set, vector);
     give_back(set, result);
     return NULL;
+}
+
+/* ---- What memory can do. */
+
+/* By blocks that stay in the first cache, as the library adds up. */
+static void copy_vector(banyan_copy copy, char *into, const char *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += MEMORY_BLOCK_BYTES)
+        copy(into + at, from + at, bytes - at < MEMORY_BLOCK_BYTES ? bytes - at : MEMORY_BLOCK_BYTES);
+    banyan_copy_settle();
+}
+
+/* Of the slowest rank. */
+static banyan_status time_copy(const bench_settings *set, banyan_copy copy, char *into, const char *from,
+                               double *seconds)
+{
+    banyan_status status = banyan_barrier(set->own);
+    double begin_s = banyan_clock_s();
+
+    copy_vector(copy, into, from, set->largest);
+    *seconds = banyan_clock_s() - begin_s;
+    return status ? status : banyan_allreduce(seconds, seconds, 1, BANYAN_FLOAT64, BANYAN_MAX, set->own);
+}
+
+banyan_status bench_measure_memory(const bench_settings *set, double *bytes_per_s, banyan_error *err)
+{
+    banyan_copies copies = banyan_copies_best();
+    char *from = allocate(set, set->largest, 1), *into = allocate(set, set->largest, 1);
+    double seconds, least = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (!from || !into)
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank %d: no memory for two buffers of %zu bytes",
+                             set->rank, set->largest);
+    if (status)
+        banyan_comm_abort(set->own);
+    else
+        memset(from, 1, set->largest);
+    for (int i = 0; i < 2 * MEMORY_COPIES && !status; i++) {
+        status = time_copy(set, i % 2 ? copies.past_cache : copies.plainly, into, from, &seconds);
+        if (status)
+            banyan_fail(err, status, "%s", banyan_last_error(set->own));
+        else if (i > 1 && (least == 0 || seconds < least)) /* the first ones touch the pages */
+            least = seconds;
+    }
+    give_back(set, from);
+    give_back(set, into);
+    *bytes_per_s = (double)set->largest / least;
+    return status;
 }
 
 /* The first failure that is not only the echo of another rank's. */
