@@ -102,11 +102,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
 {
     const char *topology = config->topology ? config->topology : "one switch";
     const char *algorithm = config->algorithm ? config->algorithm : "auto";
-    bench_table t = {.set = set,
-                     .topology = topology,
-                     .algorithm = algorithm,
-                     .memory_bytes_per_s = NAN,
-                     .json = BANYAN_TEXT_EMPTY};
+    bench_table t = {.set = set, .topology = topology, .algorithm = algorithm, .json = BANYAN_TEXT_EMPTY};
     banyan_comm *comms[BENCH_MOST_RANKS];
     bench_roofs roofs;
     banyan_error err = {""};
@@ -137,7 +133,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
             t.roofs = &roofs;
             t.bound_bytes_per_s = roofs.roof_bytes_per_s;
         } else if (id && set->task.collective == BANYAN_COLLECTIVE_ALLREDUCE && set->largest) {
-            status = bench_measure_memory(set, &t.memory_bytes_per_s, &err);
+            status = bench_measure_memory(set, &t.memory, &err);
         }
         if (!status)
             bench_table_begin(&t);

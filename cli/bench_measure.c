@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench_measure.c: the calls themselves: filled, checked once, warmed up, timed. Ranks are threads of
  * this process, or this process is one of them. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define ROOF_BYTES ((size_t)256 << 20) /* of what is copied to find the roof */
 #define MEMORY_BLOCK_BYTES ((size_t)4 << 10)
-#define MEMORY_COPIES 5 /* of a vector, with either kind of stores: the fastest one counts */
+#define MEMORY_COPIES 5
 
 /* What the ranks share, and what each of them is told. */
 typedef struct {
@@ -293,30 +294,43 @@ static banyan_status time_copy(const bench_settings *set, banyan_copy copy, char
     return status ? status : banyan_allreduce(seconds, seconds, 1, BANYAN_FLOAT64, BANYAN_MAX, set->own);
 }
 
-banyan_status bench_measure_memory(const bench_settings *set, double *bytes_per_s, banyan_error *err)
+/* The fastest of several, with either kind of stores; the first ones touch the pages. */
+static banyan_status time_copies(const bench_settings *set, char *into, const char *from, double *least)
 {
     banyan_copies copies = banyan_copies_best();
-    char *from = allocate(set, set->largest, 1), *into = allocate(set, set->largest, 1);
-    double seconds, least = 0;
     banyan_status status = BANYAN_SUCCESS;
+    double seconds;
 
-    if (!from || !into)
-        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank %d: no memory for two buffers of %zu bytes",
-                             set->rank, set->largest);
-    if (status)
-        banyan_comm_abort(set->own);
-    else
-        memset(from, 1, set->largest);
+    *least = INFINITY;
     for (int i = 0; i < 2 * MEMORY_COPIES && !status; i++) {
         status = time_copy(set, i % 2 ? copies.past_cache : copies.plainly, into, from, &seconds);
+        if (!status && i > 1 && seconds < *least)
+            *least = seconds;
+    }
+    return status;
+}
+
+banyan_status bench_measure_memory(const bench_settings *set, bench_memory *out, banyan_error *err)
+{
+    char *from = allocate(set, set->largest, 1), *into = allocate(set, set->largest, 1);
+    double apart = 0, in_place = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (from && into) {
+        memset(from, 1, set->largest);
+        status = time_copies(set, into, from, &apart);
+        if (!status)
+            status = time_copies(set, from, from, &in_place);
         if (status)
             banyan_fail(err, status, "%s", banyan_last_error(set->own));
-        else if (i > 1 && (least == 0 || seconds < least)) /* the first ones touch the pages */
-            least = seconds;
+    } else {
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank %d: no memory for two buffers of %zu bytes",
+                             set->rank, set->largest);
+        banyan_comm_abort(set->own);
     }
     give_back(set, from);
     give_back(set, into);
-    *bytes_per_s = (double)set->largest / least;
+    *out = (bench_memory){(double)set->largest / apart, (double)set->largest / in_place};
     return status;
 }
 

@@ -41,9 +41,11 @@ static void print_nccl_head(const bench_table *t)
     else
         printf("# buffers: %s\n",
                set->is_shared ? "banyan_mem_alloc, which ranks of a host reach in place" : "private");
-    if (isfinite(t->memory_bytes_per_s))
-        printf("# memory: each rank copies %.2f GB/s while all do: the roof of algbw at %s\n",
-               t->memory_bytes_per_s / 1e9, banyan_show_bytes((double)set->largest, size, sizeof size));
+    if (t->memory.in_place > 0)
+        printf("# memory: each rank copies %.2f GB/s while all do, %.2f GB/s in place: the roofs of algbw at "
+               "%s\n",
+               t->memory.out_of_place / 1e9, t->memory.in_place / 1e9,
+               banyan_show_bytes((double)set->largest, size, sizeof size));
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -139,11 +141,12 @@ void bench_table_add(bench_table *t, size_t bytes, const bench_measurement *out_
 
 static banyan_status print_json(bench_table *t, const char *began, double average, banyan_error *err)
 {
-    char *text, memory[48] = "";
+    char *text, memory[96] = "";
     banyan_status status = banyan_text_take(&t->json, &text, err);
 
-    if (isfinite(t->memory_bytes_per_s))
-        snprintf(memory, sizeof memory, ",\"memory_bytes_per_s\":%.6g", t->memory_bytes_per_s);
+    if (t->memory.in_place > 0)
+        snprintf(memory, sizeof memory, ",\"memory_bytes_per_s\":{\"out_of_place\":%.6g,\"in_place\":%.6g}",
+                 t->memory.out_of_place, t->memory.in_place);
     if (status)
         return status;
     printf(
