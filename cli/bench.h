@@ -54,12 +54,22 @@ typedef struct {
 banyan_status bench_open_device(bench_settings *set, banyan_error *err);
 banyan_status bench_measure_roofs(const bench_settings *set, bench_roofs *out, banyan_error *err);
 
+/* bench_measure.c: the rate at which each rank copies a vector of the largest size while all do, to another
+ * one and onto itself, where all ranks are processes of this host. No all-reduce of vectors that are in no
+ * cache is faster: each is read and written once. Every rank calls it. */
+typedef struct {
+    double out_of_place, in_place; /* bytes/s */
+} bench_memory;
+
+banyan_status bench_measure_memory(const bench_settings *set, bench_memory *out, banyan_error *err);
+
 /* bench_table.c: at rank 0; others only count. */
 typedef struct {
     const bench_settings *set;
     const char *topology, *algorithm;
     double bound_bytes_per_s; /* NaN: not known */
     const bench_roofs *roofs; /* NULL: vectors are the host's */
+    bench_memory memory;      /* zeros: not measured */
     banyan_text json;
     double bus_sum;
     double best_share; /* of the bound, and at which size */

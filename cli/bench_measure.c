@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli/bench_measure.c: the calls themselves: filled, checked once, warmed up, timed. Ranks are threads of
  * this process, or this process is one of them. */
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,13 @@
 #include "core/clock.h"
 #include "core/settings.h"
 #include "device/roofs.h"
+#include "execute/copy.h"
+#include "execute/copy_wide.h"
 #include "schedule/schedule.h"
 
 #define ROOF_BYTES ((size_t)256 << 20) /* of what is copied to find the roof */
+#define MEMORY_BLOCK_BYTES ((size_t)4 << 10)
+#define MEMORY_COPIES 5
 
 /* What the ranks share, and what each of them is told. */
 typedef struct {
@@ -265,6 +270,68 @@ static void *run_rank(void *context)
     give_back(set, vector);
     give_back(set, result);
     return NULL;
+}
+
+/* ---- What memory can do. */
+
+/* By blocks that stay in the first cache, as the library adds up. */
+static void copy_vector(banyan_copy copy, char *into, const char *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += MEMORY_BLOCK_BYTES)
+        copy(into + at, from + at, bytes - at < MEMORY_BLOCK_BYTES ? bytes - at : MEMORY_BLOCK_BYTES);
+    banyan_copy_settle();
+}
+
+/* Of the slowest rank. */
+static banyan_status time_copy(const bench_settings *set, banyan_copy copy, char *into, const char *from,
+                               double *seconds)
+{
+    banyan_status status = banyan_barrier(set->own);
+    double begin_s = banyan_clock_s();
+
+    copy_vector(copy, into, from, set->largest);
+    *seconds = banyan_clock_s() - begin_s;
+    return status ? status : banyan_allreduce(seconds, seconds, 1, BANYAN_FLOAT64, BANYAN_MAX, set->own);
+}
+
+/* The fastest of several, with either kind of stores; the first ones touch the pages. */
+static banyan_status time_copies(const bench_settings *set, char *into, const char *from, double *least)
+{
+    banyan_copies copies = banyan_copies_best();
+    banyan_status status = BANYAN_SUCCESS;
+    double seconds;
+
+    *least = INFINITY;
+    for (int i = 0; i < 2 * MEMORY_COPIES && !status; i++) {
+        status = time_copy(set, i % 2 ? copies.past_cache : copies.plainly, into, from, &seconds);
+        if (!status && i > 1 && seconds < *least)
+            *least = seconds;
+    }
+    return status;
+}
+
+banyan_status bench_measure_memory(const bench_settings *set, bench_memory *out, banyan_error *err)
+{
+    char *from = allocate(set, set->largest, 1), *into = allocate(set, set->largest, 1);
+    double apart = 0, in_place = 0;
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (from && into) {
+        memset(from, 1, set->largest);
+        status = time_copies(set, into, from, &apart);
+        if (!status)
+            status = time_copies(set, from, from, &in_place);
+        if (status)
+            banyan_fail(err, status, "%s", banyan_last_error(set->own));
+    } else {
+        status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank %d: no memory for two buffers of %zu bytes",
+                             set->rank, set->largest);
+        banyan_comm_abort(set->own);
+    }
+    give_back(set, from);
+    give_back(set, into);
+    *out = (bench_memory){(double)set->largest / apart, (double)set->largest / in_place};
+    return status;
 }
 
 /* The first failure that is not only the echo of another rank's. */

@@ -29,6 +29,7 @@ static void print_roofs(const bench_table *t)
 static void print_nccl_head(const bench_table *t)
 {
     const bench_settings *set = t->set;
+    char size[32];
 
     printf("# banyan %d.%d.%d %s: %d rank%s as %s%s, network %s, algorithm %s\n", BANYAN_VERSION_MAJOR,
            BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH,
@@ -40,6 +41,11 @@ static void print_nccl_head(const bench_table *t)
     else
         printf("# buffers: %s\n",
                set->is_shared ? "banyan_mem_alloc, which ranks of a host reach in place" : "private");
+    if (t->memory.in_place > 0)
+        printf("# memory: each rank copies %.2f GB/s while all do, %.2f GB/s in place: the roofs of algbw at "
+               "%s\n",
+               t->memory.out_of_place / 1e9, t->memory.in_place / 1e9,
+               banyan_show_bytes((double)set->largest, size, sizeof size));
     printf("#\n# %65s %41s\n", "out-of-place", "in-place");
     printf("# %10s %12s %8s %6s %6s %8s %7s %7s %6s %8s %7s %7s %6s\n", "size", "count", "type", "redop",
            "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong");
@@ -135,19 +141,23 @@ void bench_table_add(bench_table *t, size_t bytes, const bench_measurement *out_
 
 static banyan_status print_json(bench_table *t, const char *began, double average, banyan_error *err)
 {
-    char *text;
+    char *text, memory[96] = "";
     banyan_status status = banyan_text_take(&t->json, &text, err);
 
+    if (t->memory.in_place > 0)
+        snprintf(memory, sizeof memory, ",\"memory_bytes_per_s\":{\"out_of_place\":%.6g,\"in_place\":%.6g}",
+                 t->memory.out_of_place, t->memory.in_place);
     if (status)
         return status;
-    printf("{\"version\":\"%d.%d.%d\",\"start_time\":\"%s\",\"config\":{\"ranks\":%d,\"transport\":"
-           "\"%s\",\"topology\":\"%s\","
-           "\"algorithm\":\"%s\",\"local_register\":%d},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,"
-           "\"okay\":%s},"
-           "\"average_bus_bandwidth\":{\"bandwidth\":%.6g,\"okay\":true}}\n",
-           BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->task.ranks,
-           t->set->transport, t->topology, t->algorithm, t->set->is_shared, text, t->wrong,
-           t->wrong ? "false" : "true", average);
+    printf(
+        "{\"version\":\"%d.%d.%d\",\"start_time\":\"%s\",\"config\":{\"ranks\":%d,\"transport\":"
+        "\"%s\",\"topology\":\"%s\","
+        "\"algorithm\":\"%s\",\"local_register\":%d%s},\"results\":[%s],\n\"out_of_bounds\":{\"count\":%ld,"
+        "\"okay\":%s},"
+        "\"average_bus_bandwidth\":{\"bandwidth\":%.6g,\"okay\":true}}\n",
+        BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, began, t->set->task.ranks,
+        t->set->transport, t->topology, t->algorithm, t->set->is_shared, memory, text, t->wrong,
+        t->wrong ? "false" : "true", average);
     banyan_free(text);
     return BANYAN_SUCCESS;
 }

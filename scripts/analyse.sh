@@ -9,6 +9,8 @@ build=$1
 jobs=${JOBS:-2}
 analysed='bootstrap group calls engine'
 failed=0
+objects=$(mktemp -d)
+trap 'rm -rf "$objects"' EXIT
 
 has() { # PROGRAM
     command -v "$1" > /dev/null && return
@@ -37,13 +39,14 @@ run_clang_tidy() {
         xargs -P "$jobs" -n 16 clang-tidy -p "$build" --quiet 2> /dev/null
 }
 
-# It does not know that banyan_fail returns the status that it is given, so paths on which a failure is a success are left out.
+# It does not know that banyan_fail returns the status that it is given, so paths on which a failure is a success are left out. The objects are of no
+# use, but a compiler cache (CMAKE_C_COMPILER_LAUNCHER) wants some.
 run_analyzer() {
     for module in $analysed; do
-        find "src/$module" -name '*.c'
-    done | sort | xargs -P "$jobs" -n 1 gcc -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -O1 -fanalyzer -Werror \
+        find "src/$module" -type d -exec mkdir -p "$objects/{}" ';' -o -name '*.c' -print
+    done | sort | xargs -P "$jobs" -I '{}' ${CMAKE_C_COMPILER_LAUNCHER-} gcc -std=c11 -D_GNU_SOURCE -Isrc -Iinclude -O1 -fanalyzer -Werror \
         -Wno-analyzer-null-dereference -Wno-analyzer-null-argument -Wno-analyzer-use-of-uninitialized-value \
-        -fdiagnostics-path-format=none -c -o /dev/null
+        -fdiagnostics-path-format=none -c '{}' -o "$objects/{}.o"
 }
 
 has cppcheck && silent cppcheck run_cppcheck

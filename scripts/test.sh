@@ -10,10 +10,11 @@ skipped=77
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 
-# NAME FUNCTION: runs it and notes how it ended.
+# NAME FUNCTION: runs it and notes how it ended, how long it took, and its CPU time.
 stage() {
     printf '\n== %s\n' "$1"
     begin=$(date +%s)
+    times > "$place/times" # the second line: those of all that this shell has run
     : > "$place/why"
     (set -e && "$2")
     case $? in
@@ -21,7 +22,9 @@ stage() {
     "$skipped") result=skipped ;;
     *) result=failed ;;
     esac
-    printf '%-8s %4d s  %s%s\n' $result $(($(date +%s) - begin)) "$1" "$(cat "$place/why")" >> "$place/summary"
+    times >> "$place/times"
+    cpu=$(awk -F '[ms ]+' '{ seconds[NR] = 60 * ($1 + $3) + $2 + $4 } END { print int(seconds[4] - seconds[2]) }' "$place/times")
+    printf '%-8s %4d s  %4d s of CPU  %s%s\n' $result $(($(date +%s) - begin)) "$cpu" "$1" "$(cat "$place/why")" >> "$place/summary"
 }
 
 needs() { # PROGRAM
@@ -99,7 +102,7 @@ threads() {
     run_tests tsan -R "^(unit|conformance|multi)/($(echo "$threaded" | tr ' ' '|'))" -E '_bits$'
 }
 
-# With the label 'computes' (tests/CMakeLists.txt): make check-long runs them under the sanitizers.
+# With the label 'computes' (tests/CMakeLists.txt): make check-long runs them under the sanitizers, too.
 computing() {
     [ $plain = clang ] || build release
     run_tests $plain -L computes

@@ -6,6 +6,7 @@
 # rights or a program that are not there is skipped, and the end says why. JOBS documents run side by side.
 # Below a command that is shown with `$ `, the other lines of the block are its output: each must be printed, in this order, with these
 # numbers. Lines may be left out; `...` stands for anything, at the end of a line or inside.
+# What is timed is timed briefly: bench times two calls of each size, and tune sizes up to 1 MiB with 20 ms per candidate, unless the document says otherwise.
 # Arguments: source folder, command line.
 set -u
 if [ $# = 2 ]; then
@@ -17,6 +18,16 @@ if [ $# = 2 ]; then
     no_network=$(cannot_make_test_network "$banyan")
     export no_network BANYAN_WISDOM=
     touch "$place/ran" "$place/skipped" "$place/failed"
+    mkdir "$place/bin"
+    cat > "$place/bin/banyan" << END
+#!/bin/sh
+case \${1-} in
+bench) shift && set -- bench --iters 2 --warmup_iters 1 "\$@" ;;
+tune) shift && set -- tune --budget 20ms --max 1MiB "\$@" ;;
+esac
+exec '$banyan' "\$@"
+END
+    chmod +x "$place/bin/banyan"
     (cd "$source" && find . -path ./build -prune -o -path ./.git -prune -o -name '*.md' -print | sort) |
         xargs -P "${JOBS:-$(nproc)}" -n 1 bash "$0" "$source" "$banyan" "$place" || echo "a document was not read to its end" | tee -a "$place/failed"
     sort "$place/skipped" | uniq -c | sed 's/^ *\([0-9]*\)/\1 skipped:/'
@@ -27,7 +38,7 @@ fi
 # One document: source folder, command line, folder of the results, document.
 export HOME=$3/$4 # a command that writes there must not overwrite the settings of whoever runs this
 source=$1 place=$3 file=$4
-PATH=$(dirname "$2"):$PATH
+PATH=$place/bin:$PATH
 
 # The commands of a document, and after each, behind a tab, the output that is shown; a backslash at the end joins lines.
 commands() {

@@ -53,6 +53,9 @@ static inline char *banyan_crew_data(banyan_board_slot *slot)
 
 /* crew_wait.c: counts up and wakes who waits for it; and waits until a member's counter is there. */
 void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value);
+/* Of members on one core the first stays; the others move to a free one, where there is any, but are not
+ * bound to it. */
+void banyan_crew_leave_shared_core(const banyan_board *board);
 banyan_status banyan_crew_wait_for(banyan_crew *crew, int place, const _Atomic uint64_t *counter,
                                    uint64_t value, banyan_error *err);
 

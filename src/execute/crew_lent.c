@@ -3,6 +3,10 @@
  *
  *     say where it is ─> wait for all ─> add up the own share of all inputs, into all results ─> wait for all
  *
+ * Of short vectors every rank's share is the same in every call, so that what is in its cache stays there.
+ * Long ones are taken part by part, by whoever is free: cores do not get the same share of the memory's
+ * bandwidth.
+ *
  * Nothing is copied, and each element is read once from each input and written once to each result, by one
  * rank: no line of the cache changes hands but for what the program itself does with its vectors. There are
  * two waits, however long they are.
@@ -22,6 +26,7 @@
 #include "execute/crew_internal.h"
 
 #define BLOCK_BYTES ((size_t)4 << 10) /* at most BANYAN_CREW_BLOCK_BYTES */
+#define PART_BYTES ((size_t)64 << 10) /* of a long vector, that a rank takes at a time */
 
 static size_t least(size_t a, size_t b)
 {
@@ -44,6 +49,7 @@ int banyan_crew_lend(banyan_crew *crew, banyan_board_slot *slot)
         !runner->transport->locate(runner->endpoint, result, bytes, &slot->result))
         return 0;
     slot->is_lent = 1;
+    atomic_store_explicit(&slot->next, 0, memory_order_relaxed);
     crew->board->lent = result;
     crew->board->lent_bytes = bytes;
     return 1;
@@ -191,8 +197,20 @@ static int add_share(const banyan_crew *crew, size_t begin, size_t end)
     return 1;
 }
 
+/* Parts until none is left. */
+static int add_parts(const banyan_crew *crew, const banyan_chunk *c)
+{
+    _Atomic uint64_t *next = &banyan_crew_slot(crew, 0, c)->next;
+    size_t count = crew->runner->request->count, part = PART_BYTES / crew->runner->element_bytes, begin;
+
+    while ((begin = (size_t)atomic_fetch_add_explicit(next, part, memory_order_relaxed)) < count)
+        if (!add_share(crew, begin, begin + least(part, count - begin)))
+            return 0;
+    return 1;
+}
+
 /* Either we see that one has withdrawn, or it sees that we write: all are sequentially consistent. */
-static banyan_status write_share(banyan_crew *crew, banyan_error *err)
+static banyan_status write_share(banyan_crew *crew, const banyan_chunk *c, banyan_error *err)
 {
     banyan_chunk whole = {0};
     banyan_status status;
@@ -202,7 +220,7 @@ static banyan_status write_share(banyan_crew *crew, banyan_error *err)
     banyan_crew_cut_chunk(crew, &whole, 0, crew->runner->request->count);
     banyan_crew_find_share(&whole, crew->board->place, &begin, &end);
     atomic_store(&crew->own->writes, 1);
-    is_done = add_share(crew, begin, end);
+    is_done = crew->is_far ? add_parts(crew, c) : add_share(crew, begin, end);
     atomic_store(&crew->own->writes, 0);
     if (is_done)
         return BANYAN_SUCCESS;
@@ -217,7 +235,7 @@ banyan_status banyan_crew_run_lent(banyan_crew *crew, const banyan_chunk *c, int
 
     if (status || !*is_done)
         return status;
-    status = write_share(crew, err);
+    status = write_share(crew, c, err);
     if (status)
         return status;
     board->taken = board->filled;

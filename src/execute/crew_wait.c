@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* execute/crew_wait.c: how members of a crew wait for one another. Counters only grow; who waits looks a
  * few times, gives its core away a few times where ranks crowd, then writes down for whom it waits and
- * sleeps until it is rung. */
+ * sleeps until it is rung.
+ *
+ * Where there is a core for every member, the system may still put two onto one, and takes a tenth of a
+ * second to notice: until then they take turns, and a call that takes 5 us takes 60. So who waits leaves a
+ * core where another member waits, too. */
 #include <sched.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/relax.h"
 #include "execute/crew_internal.h"
+
+/* A few microseconds: what a short call takes. Crowded ranks do not spin as long. */
+#define SPINS_BEFORE_MOVE 64
 
 /* Either the waiter sees the counter, or we see the waiter. */
 void banyan_crew_publish(const banyan_runner *runner, _Atomic uint64_t *counter, uint64_t value)
@@ -27,12 +34,44 @@ static int has_come(const _Atomic uint64_t *counter, uint64_t value)
     return atomic_load_explicit(counter, memory_order_acquire) >= value;
 }
 
+/* The cores that we may use and on which no member is known to be. */
+static int find_free_cores(const banyan_board *board, const cpu_set_t *allowed, cpu_set_t *out)
+{
+    *out = *allowed;
+    for (int i = 0; i < board->count; i++) {
+        uint32_t core = atomic_load_explicit(&board->seats[i]->core, memory_order_relaxed);
+
+        if (core)
+            CPU_CLR(core - 1, out);
+    }
+    return CPU_COUNT(out) > 0;
+}
+
+void banyan_crew_leave_shared_core(const banyan_board *board)
+{
+    _Atomic uint32_t *own = &board->seats[board->place]->core;
+    uint32_t core = (uint32_t)sched_getcpu() + 1;
+    cpu_set_t allowed, wanted;
+    int is_shared = 0;
+
+    atomic_store_explicit(own, core, memory_order_relaxed);
+    for (int i = 0; i < board->place; i++)
+        is_shared |= atomic_load_explicit(&board->seats[i]->core, memory_order_relaxed) == core;
+    if (!core || !is_shared || sched_getaffinity(0, sizeof allowed, &allowed) ||
+        !find_free_cores(board, &allowed, &wanted) || sched_setaffinity(0, sizeof wanted, &wanted))
+        return;
+    atomic_store_explicit(own, (uint32_t)sched_getcpu() + 1, memory_order_relaxed);
+    sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
 /* Briefly, for one that is just about to come. */
 static int spin(const banyan_board *board, const _Atomic uint64_t *counter, uint64_t value)
 {
     for (int i = 0; i < board->spins; i++) {
         if (has_come(counter, value))
             return 1;
+        if (i == SPINS_BEFORE_MOVE)
+            banyan_crew_leave_shared_core(board);
         banyan_relax();
     }
     for (int i = 0; i < board->yields; i++) {

@@ -2,7 +2,8 @@
 /* transport/board.h: memory that several members see at once, for work that they do side by side.
  *
  * Streams lead from one member to one other. On a board every member has a seat that all can read: slots for
- * data, and counters that only grow and say how far it has come. A seat is written by its owner alone.
+ * data, and counters that only grow and say how far it has come. A seat is written by its owner alone, but
+ * for the counter from which all take work.
  *
  *     seat of 0   staged summed copied | slot | slot      others look at the counters,
  *     seat of 1   staged summed copied | slot | slot      and read slots that the counters vouch for
@@ -39,6 +40,7 @@ typedef struct {
     uint32_t phase;   /* where in a line of the cache the data begin */
     uint32_t is_lent; /* there are no data: the vector is where its owner has it, */
     alignas(BANYAN_BOARD_LINE) banyan_place input, result; /* namely here */
+    alignas(BANYAN_BOARD_LINE) _Atomic uint64_t next; /* in place 0's: the element with which work goes on */
     alignas(BANYAN_BOARD_LINE) char data[BANYAN_BOARD_SLOT_BYTES];
 } banyan_board_slot;
 
@@ -53,6 +55,7 @@ typedef struct {
      * tell. */
     alignas(BANYAN_BOARD_LINE) _Atomic uint64_t elsewhere; /* its number among all calls, plus 1 */
     _Atomic uint64_t elsewhere_label[BANYAN_BOARD_LABEL_BYTES / sizeof(uint64_t)];
+    alignas(BANYAN_BOARD_LINE) _Atomic uint32_t core; /* where it last waited, plus 1; 0: it never did */
     alignas(BANYAN_BOARD_LINE) _Atomic uint32_t has_withdrawn; /* for ever: nobody writes into its memory */
     banyan_board_slot slots[BANYAN_BOARD_SLOTS];
 } banyan_seat;

@@ -142,16 +142,21 @@ static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *na
     return status;
 }
 
-static int core_count(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
-}
-
 static int is_local(const shm_name *name, const shm_name *mine)
 {
     return name->magic == mine->magic && name->host == mine->host && !name->is_broken;
+}
+
+/* Launchers bind ranks to cores, so one's own say nothing of how many there are. */
+int banyan_shm_count_cores(const shm_name *names, int count, const shm_name *mine)
+{
+    cpu_set_t all, one;
+
+    CPU_ZERO(&all);
+    for (int i = 0; i < count; i++)
+        if (is_local(&names[i], mine) && !sched_getaffinity(names[i].pid, sizeof one, &one))
+            CPU_OR(&all, &all, &one);
+    return CPU_COUNT(&all);
 }
 
 /* Maps the header of everybody on this host. */
@@ -159,7 +164,7 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
 {
     const shm_name *mine = &names[e->base.member];
     banyan_status status;
-    int local = 0, ranks = 0;
+    int local = 0, ranks = 0, cores = banyan_shm_count_cores(names, e->base.member_count, mine);
 
     for (int i = 0; i < e->base.member_count; i++) {
         local += is_local(&names[i], mine);
@@ -180,8 +185,8 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
         if (i != e->base.member)
             status = attach_peer(e, i, &names[i], ranks <= BANYAN_BOARD_MOST_MEMBERS, err);
     }
-    e->spins = local <= core_count() ? SPINS_ALONE : SPINS_CROWDED;
-    e->yields = local <= core_count() ? 0 : YIELDS_CROWDED;
+    e->spins = local <= cores ? SPINS_ALONE : SPINS_CROWDED;
+    e->yields = local <= cores ? 0 : YIELDS_CROWDED;
     return status;
 }
 

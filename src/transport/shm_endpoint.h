@@ -67,6 +67,9 @@ typedef struct {
 /* 'rank 3' or 'relay node 7', then the process. */
 const char *banyan_shm_member_name(const shm_endpoint *endpoint, int member, char *buffer, size_t size);
 
+/* That the processes of those on this host may use, all together. */
+int banyan_shm_count_cores(const shm_name *names, int count, const shm_name *mine);
+
 /* From now on we notice its end. Descriptors are for those who wait for each other: the peers of a plan. */
 banyan_status banyan_shm_watch(shm_endpoint *endpoint, int member, banyan_error *err);
 

@@ -17,7 +17,7 @@
 
 #include "core/digest.h"
 
-#define MAGIC UINT64_C(0x33006d68736e7962) /* changes with the layout */
+#define MAGIC UINT64_C(0x34006d68736e7962) /* changes with the layout */
 
 static uint64_t whole_pages(uint64_t bytes)
 {

@@ -6,7 +6,7 @@
 
 #include "jobs.h"
 
-enum { RANKS = 4, COUNT = 1 << 18, CALLS = 30 };
+enum { RANKS = 4, COUNT = 1 << 16, CALLS = 30 };
 
 static int kill_ms; /* so long after its first call rank 3 is killed; 0: never */
 

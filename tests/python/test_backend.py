@@ -20,6 +20,15 @@ def run(command, **environment):
     return done.returncode, done.stdout
 
 
+def compile_and_link(command):
+    """The two steps of a command, of which a compiler cache (CMAKE_CXX_COMPILER_LAUNCHER) knows the first."""
+    source = next(word for word in command if word.endswith(".cpp"))
+    object_file = command[-1] + ".o"
+    launcher = os.environ.get("CMAKE_CXX_COMPILER_LAUNCHER", "").split()
+    flags = [word for word in command[:-2] if word != "-shared" and not word.startswith(("-l", "-L"))]
+    return launcher + flags + ["-c", "-o", object_file], [object_file if word == source else word for word in command]
+
+
 class Backend(unittest.TestCase):
     def test_it_compiles_and_serves(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -29,8 +38,9 @@ class Backend(unittest.TestCase):
             if subprocess.run(probe, input=includes, text=True, capture_output=True, env={**os.environ, "LD_PRELOAD": ""}).returncode:
                 self.skipTest("the headers of torch, Python or pybind11 are not there")
             file = os.path.join(folder, "backend.so")
-            code, output = run(build.command(file), LD_PRELOAD="")  # a sanitizer is for the library, not for the compiler
-            self.assertEqual(code, 0, output)
+            for step in compile_and_link(build.command(file)):
+                code, output = run(step, LD_PRELOAD="")  # a sanitizer is for the library, not for the compiler
+                self.assertEqual(code, 0, output)
             for name in ("torch", "recorder"):
                 test = os.path.join(HERE, f"test_{name}.py")
                 code, output = run([sys.executable, test, ranks.SOURCE, ranks.BANYAN], BANYAN_TORCH_BACKEND=file)

@@ -25,7 +25,7 @@ cp "$source/scripts/test.sh" "$source/scripts/analyse.sh" "$place/tree/scripts/"
 cp "$source/tests/docs_commands.sh" "$source/tests/test_network.sh" "$place/tree/tests/"
 touch "$place/tree/tests/unit/execute.c"
 echo : > "$place/tree/tests/unit/lp_module.sh"
-for tool in sh bash cat date rm mktemp dirname basename sed awk grep sort uniq wc xargs find timeout tail tee tr touch nproc mkdir; do
+for tool in sh bash cat chmod date rm mktemp dirname basename sed awk grep sort uniq wc xargs find timeout tail tee tr touch nproc mkdir; do
     ln -s "$(command -v $tool)" "$place/bin/$tool"
 done
 
@@ -90,7 +90,7 @@ stages() {
 }
 summary() { # LINE...: the last lines, without times
     printf '%s\n' "$@" > "$place/wanted"
-    sed -n '/^== stages$/,$p' "$place/log" | sed '1d; s/ *[0-9]* s  / /' > "$place/found"
+    sed -n '/^== stages$/,$p' "$place/log" | sed '1d; s/ *[0-9]* s *[0-9]* s of CPU  / /' > "$place/found"
     cmp -s "$place/wanted" "$place/found"
 }
 pretend make <<< 'echo laid out'
