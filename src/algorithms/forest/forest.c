@@ -189,8 +189,7 @@ static int is_better(const growth *a, const growth *b)
 /* On square tori trees of one shape take the fewest rounds and hide the most latency, but for short vectors.
  * Which order of neighbours is best elsewhere depends on the grid and on the size. Off grids all are the
  * same. */
-static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **out, double *seconds,
-                               banyan_error *err)
+static banyan_status grow_best(const banyan_problem *problem, growth *out, banyan_error *err)
 {
     static const char *const orders[] = {"pinwheel", "split", "yx", "xy"};
     int first = problem->topology->grid.dimension_count > 0 ? 0 : 1;
@@ -217,39 +216,40 @@ static banyan_status grow_best(const banyan_problem *problem, banyan_schedule **
         banyan_schedule_destroy(best.schedule);
         return status;
     }
-    *out = best.schedule;
-    *seconds = best.rounds_s;
+    *out = best;
     return BANYAN_SUCCESS;
 }
 
 /* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. Slices of
- * all trees share a link as they come; whole messages wait for each other, as rounds tell. */
+ * all trees share a link as they come, which levels tell; whole messages wait for each other: they are
+ * walked. */
 static banyan_status suit_size(const banyan_problem *problem, const banyan_flows *flows,
                                banyan_schedule **schedule, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;
-    double packed_s = 0, grown_s = 0, bytes = (double)problem->bytes;
+    double packed_s = 0, grown_s, bytes = (double)problem->bytes;
     int slices = (int)fmin(INT_MAX, ceil(bytes * largest_share(flows) / SENT_BYTES));
     int is_cut = !problem->is_streamed && flows->flow_count > 1 && is_on_cables(flows);
-    banyan_schedule *grown = NULL;
+    growth grown = {NULL, 0, 0};
     banyan_status status = BANYAN_SUCCESS;
 
     if (is_cut)
         status = count_slices(flows, topology, (*schedule)->round_count, bytes, &slices, err);
     if (!status)
-        status = banyan_stages_seconds(*schedule, topology,
-                                       slices > 1 ? BANYAN_STAGE_IS_LEVEL : BANYAN_STAGE_IS_ROUND, bytes,
-                                       slices, &packed_s, err);
+        status = slices > 1 ? banyan_stages_seconds(*schedule, topology, BANYAN_STAGE_IS_LEVEL, bytes, slices,
+                                                    &packed_s, err)
+                            : banyan_stages_walk(*schedule, topology, bytes, &packed_s, err);
     if (!status)
-        status = grow_best(problem, &grown, &grown_s, err);
+        status = grow_best(problem, &grown, err);
+    grown_s = slices > 1 ? grown.rounds_s : grown.walk_s;
     if (!status && (fabs(grown_s - packed_s) > CLOSE * packed_s
                         ? grown_s < packed_s
-                        : grown->transfer_count <= (*schedule)->transfer_count * (size_t)slices)) {
+                        : grown.schedule->transfer_count <= (*schedule)->transfer_count * (size_t)slices)) {
         banyan_schedule_destroy(*schedule);
-        *schedule = grown;
+        *schedule = grown.schedule;
         return BANYAN_SUCCESS;
     }
-    banyan_schedule_destroy(grown);
+    banyan_schedule_destroy(grown.schedule);
     return status || !is_cut ? status : cut(schedule, slices, err);
 }
 
@@ -329,7 +329,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 {
     banyan_forest_options choice;
     tree_choice trees = TREES_AUTO;
-    double grown_s;
+    growth grown = {NULL, 0, 0};
     banyan_flows flows;
     banyan_schedule *schedule = NULL;
     banyan_status status;
@@ -340,8 +340,12 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     status = banyan_forest_options_read(problem, &choice, err);
     if (!status)
         status = read_trees(problem, &trees, err);
-    if (status || trees == TREES_GROWN)
-        return status ? status : grow_best(problem, out, &grown_s, err);
+    if (!status && trees == TREES_GROWN)
+        status = grow_best(problem, &grown, err);
+    if (status || trees == TREES_GROWN) {
+        *out = grown.schedule;
+        return status;
+    }
     banyan_flows_init(&flows);
     status = banyan_forest_pack(problem, &choice, &flows, err);
     if (!status && !has_size(problem, trees))
