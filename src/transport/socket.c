@@ -251,7 +251,7 @@ banyan_status banyan_socket_connected(int socket, const banyan_address *to, bany
         return BANYAN_SUCCESS;
     errno = error;
     status = fail_system(err, "connect to", to);
-    return error == ECONNRESET ? BANYAN_PEER_LOST : status;
+    return error == ECONNRESET || error == EPIPE ? BANYAN_PEER_LOST : status; /* EPIPE: closed, then reset */
 }
 
 void banyan_socket_tune(int socket, size_t buffer_bytes)

@@ -303,13 +303,17 @@ TEST(a_connection_that_is_reset_at_once_is_lost_and_not_refused)
     int door, there, here;
 
     assert_int_equal(banyan_socket_listen(&local, 0, 0, &door, &at, NULL), 0);
-    assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
-    assert_true(banyan_socket_wait(door, POLLIN, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
-    there = accept(door, NULL, NULL);
-    assert_true(there >= 0 && !setsockopt(there, SOL_SOCKET, SO_LINGER, &now, sizeof now));
-    close(there);
-    assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_PEER_LOST);
-    close(here);
+    for (int is_closed_first = 0; is_closed_first < 2; is_closed_first++) {
+        assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
+        assert_true(banyan_socket_wait(door, POLLIN, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
+        there = accept(door, NULL, NULL);
+        assert_true(there >= 0 && !setsockopt(there, SOL_SOCKET, SO_LINGER, &now, sizeof now));
+        if (is_closed_first)
+            assert_int_equal(shutdown(there, SHUT_WR), 0);
+        close(there);
+        assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_PEER_LOST);
+        close(here);
+    }
     close(door);
     assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
     assert_true(banyan_socket_wait(here, POLLOUT, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
