@@ -674,34 +674,6 @@ TEST(all_pairs_cabled_take_no_more_trees_than_allowed)
     banyan_topology_destroy(topology);
 }
 
-/* Cables of many widths between all pairs, and a quarter of the workers only forward. */
-TEST(forwarders_between_cables_of_all_pairs_are_passed_by)
-{
-    banyan_parameter relays = {"relays", "forward"};
-    banyan_random random = {9};
-    banyan_topology_builder builder;
-    banyan_topology *topology;
-    banyan_bound bound;
-    outcome result;
-    banyan_error err;
-
-    banyan_topology_builder_init(&builder, "forwarders");
-    for (int v = 0; v < 32; v++)
-        banyan_topology_add_worker_f(&builder, -1, "w%d", v);
-    for (int v = 0; v < 32; v++)
-        for (int w = 0; w < v; w++)
-            banyan_topology_add_cable(&builder, v, w, 1 + banyan_random_below(&random, 9), 0);
-    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), BANYAN_SUCCESS);
-    assert_int_equal(banyan_bound_find(topology, topology->workers, 24, BANYAN_RELAYS_FORWARD, &bound, &err),
-                     BANYAN_SUCCESS);
-    result = plan(topology, topology->workers, 24, &relays, 1);
-    if (!(result.limits.bytes_per_s >= 0.99 * bound.allreduce.bytes_per_s))
-        fail_msg("%g of the bound", result.limits.bytes_per_s / bound.allreduce.bytes_per_s);
-    banyan_schedule_destroy(result.schedule);
-    banyan_bound_fini(&bound);
-    banyan_topology_destroy(topology);
-}
-
 TEST(idle_workers_behind_switches_help_by_forwarding)
 {
     check_half("dgxa100:4", 2, 0.999);
@@ -899,7 +871,6 @@ int main(void)
         cmocka_unit_test(tori_with_half_of_the_workers_idle_are_filled),
         cmocka_unit_test(dense_networks_with_switches_lose_little_to_the_number_of_trees),
         cmocka_unit_test(all_pairs_cabled_take_no_more_trees_than_allowed),
-        cmocka_unit_test(forwarders_between_cables_of_all_pairs_are_passed_by),
         cmocka_unit_test(idle_workers_behind_switches_help_by_forwarding),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
         cmocka_unit_test(whatever_cable_is_lost_a_new_plan_reaches_99_per_cent_of_the_bound),

@@ -41,6 +41,7 @@
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
 #define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
+#define DEEP 0.05         /* see least_gain */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -67,6 +68,7 @@ typedef struct {
         PACKED,     /* no link is overloaded by the weights as they are */
         FINAL       /* nor does rebalancing bring more */
     } result;
+    double least_gain; /* over the best before, that deep trees are worth: they take long to fill */
 } start;
 
 static int64_t visits(const instance *in)
@@ -552,8 +554,8 @@ static banyan_status add_rest(const instance *in, banyan_star_pairs *stars,
     return status;
 }
 
-/* Where most pairs are cabled, whatever runs through a forwarder could as well be a cable past it, and trees
- * need not share those. */
+/* Where most pairs are cabled, whatever runs through a forwarder could as well be a cable past it, and
+ * weights can fit the widths of those. Such trees are deep. */
 static int has_bypass(const instance *in)
 {
     return banyan_graph_is_dense(in->graph) && banyan_graph_has_forwarders(in->graph) &&
@@ -642,12 +644,12 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
 }
 
 static const start starts[] = {
-    {has_combs, weigh_combs, FINAL},     {is_peeled, peel, FINAL},
-    {may_be_smaller, join_wide, PACKED}, {has_bypass, bypass, PACKED},
-    {has_hubs, choose_hubs, PACKED},     {may_have_stars, make_stars, PACKED},
-    {always, grow_equal, PACKED},        {is_peeled, partition, FINAL},
-    {always, grow_falling, OVERLOADED},  {is_cabled, fit_weights, PACKED},
-    {may_be_smaller, join_free, PACKED}, {has_columns, make_columns, PACKED},
+    {has_combs, weigh_combs, FINAL, 0},      {is_peeled, peel, FINAL, 0},
+    {may_be_smaller, join_wide, PACKED, 0},  {has_hubs, choose_hubs, PACKED, 0},
+    {may_have_stars, make_stars, PACKED, 0}, {always, grow_equal, PACKED, 0},
+    {is_peeled, partition, FINAL, 0},        {always, grow_falling, OVERLOADED, 0},
+    {is_cabled, fit_weights, PACKED, 0},     {may_be_smaller, join_free, PACKED, 0},
+    {has_columns, make_columns, PACKED, 0},  {has_bypass, bypass, PACKED, DEEP},
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;
@@ -658,16 +660,18 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
 
     for (size_t i = 0; !status && i < sizeof starts / sizeof *starts && !is_content(in, best->total); i++) {
         banyan_pair_packing packing = {.bound_value = reach(in, in->pair_limit)};
+        double more;
 
         if (best->total > 0 && visits(in) > in->budget->most_visits)
             break;
-        if (!starts[i].applies(in))
+        more = 1 + starts[i].least_gain;
+        if (!starts[i].applies(in) || best->total * more >= packing.bound_value)
             continue;
         status = starts[i].make(in, &packing, err);
         if (!status && packing.trees.tree_count && starts[i].result != FINAL &&
             !(starts[i].result == PACKED && is_content(in, packing.total)))
             status = rebalance(in, BANYAN_WEIGHTS_ENOUGH, packing.bound_value, &packing, err);
-        if (!status && packing.total > best->total)
+        if (!status && packing.total > best->total * more)
             swap_packings(&packing, best);
         banyan_pair_packing_fini(&packing);
     }
