@@ -9,7 +9,7 @@
  * connections of a few and sends the others to wait with a rank that has come before (bootstrap/join_tree.h).
  * All cards of n ranks are 513 n bytes, which the store and each parent send to at most 16 children.
  *
- * Who loses the connection to its parent before it has the cards comes to the store again; its children do so
+ * Who loses the connection to its parent before it has the cards visits the store again; its children do so
  * too. A parent says so when a child's connection ends (LOST), so the store knows who is there. It stays
  * until all have the cards, unless who started it knows that they have. */
 #include "bootstrap/store_internal.h"

@@ -2,10 +2,10 @@
 /* solve/presolve/bypass.c: at a forwarder, the widest arc in and the widest arc out become one arc past it,
  * as wide as the narrower of them, and again with what is left.
  *
- *      a ══╗   ╔══ c         a ══════ c      Wide with wide, so that trees of some weight can use what comes
- *          (f)               b ─ d           of it: spread evenly over all pairs, arcs would be too narrow
- *      b ──┘   └── d                         for any. Of arcs that are equally wide a seeded number decides,
- *                                            so that forwarders join different pairs.
+ *      a ==+   +== c        a ====== c      Wide with wide, so that trees of some weight can use what comes
+ *          (f)                              of it: spread evenly over all pairs, arcs would be too narrow
+ *      b --+   +-- d        b ------ d      for any. Of arcs that are equally wide a seeded number decides,
+ *                                           so that forwarders join different pairs.
  *
  * Cables stay cables. What is lost is what the widest arcs have more than all others together. */
 #include "solve/presolve/bypass.h"
