@@ -7,7 +7,7 @@ same model, batches and ranks, a few steps of one and a few of the other in turn
 
 Prints the time of an iteration, their ratio, the hidden share of the communication, and the exposed time against what the
 scheduler predicted, both as means of all ranks: how long backward() waits once a rank's own gradients are ready. --json
-gives the same as one line. The schedule has its second plan before anything is counted; its prediction is noted then,
+gives the same as one line. The schedule has its third plan before anything is counted; its prediction is noted then,
 and held against the iterations that follow.
 
 An iteration counts from the end of the one before to its own: the mean of all ranks, of that the median. Ranks follow one
@@ -244,7 +244,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2, help="of each that count, in each round")
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
     parser.add_argument("--warm", type=int, default=2, help="steps of the others before anything is counted")
-    parser.add_argument("--plans", type=int, default=2, help="that the scheduler makes before anything is counted")
+    parser.add_argument("--plans", type=int, default=3, help="that the scheduler makes before anything is counted")
     parser.add_argument("--measure-ms", type=int, default=2000)
     parser.add_argument("--policy", default=None)
     parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")
