@@ -200,35 +200,28 @@ static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
     *b = before;
 }
 
-/* The same, whatever their number. */
-static double best_share_of_equal(const instance *in)
-{
-    double best = 0;
-
-    for (int pairs = 1; pairs <= in->pair_limit; pairs++)
-        best = fmax(best, share_of_equal(in, pairs));
-    return best;
-}
-
 /* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. Of the
  * numbers of pairs that can reach as much as any, the fewest are tried, then twice as many, and so on: more
  * pairs can be shallower, and those that soonest fill the network are taken. */
 static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
-    double share = best_share_of_equal(in);
+    double share[BANYAN_FEW_TREES + 1], best_share = 0;
     long filling = LONG_MAX;
     banyan_status status = BANYAN_SUCCESS;
 
+    for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
+        share[pairs] = share_of_equal(in, pairs);
+        best_share = fmax(best_share, share[pairs]);
+    }
     for (int pairs = 1; !status && pairs <= in->pair_limit && pairs < filling; pairs++) {
-        double most = share_of_equal(in, pairs);
         banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
 
-        if (most < share * (1 - SAME))
+        if (share[pairs] < best_share * (1 - SAME))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
-            status = rebalance(in, BANYAN_WEIGHTS_STAY, most * in->known.bound_value, &packing, err);
+            status = rebalance(in, BANYAN_WEIGHTS_STAY, share[pairs] * in->known.bound_value, &packing, err);
         if (!status)
             status = flatten(in, &packing, err);
         if (!status)
@@ -494,64 +487,53 @@ static int may_have_stars(const instance *in)
 
 static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err);
 
-/* Prices say what trees in the rest should cost; together with the stars they may reach the bound. */
-static banyan_status pack_rest(const instance *in, const banyan_star_pairs *stars,
-                               banyan_pair_packing *packing, banyan_error *err)
+/* Packs another network that is made of this one's arcs, beside pairs that weigh so much together. Its arcs
+ * cost what those do. */
+static banyan_status pack_other(const instance *in, const banyan_bypass *other, double taken, int pairs,
+                                banyan_pair_packing *found, banyan_error *err)
 {
-    banyan_graph *rest = stars->rest;
-    double more = in->graph->unit / rest->unit;
-    instance left = {.topology = in->topology,
-                     .graph = rest,
-                     .options = in->options,
-                     .known = {.price = banyan_alloc((size_t)rest->arc_count, sizeof *left.known.price),
-                               .root = in->known.root,
-                               .bound_value = (in->known.bound_value - stars->total) * more},
-                     .widest = find_widest(rest),
-                     .enough = (in->enough - stars->total) * more,
-                     .promised = (in->promised - stars->total) * more,
-                     .budget = in->budget,
-                     .begin = in->begin,
-                     .pair_limit = in->pair_limit - (int)(stars->trees.tree_count / 2),
-                     .depth_limit = in->depth_limit,
-                     .is_rest = 1,
-                     .is_limited = in->is_limited};
-    banyan_status status = left.known.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    const banyan_graph *graph = other->graph;
+    double more = in->graph->unit / graph->unit;
+    instance left = *in;
+    banyan_status status;
 
-    for (int i = 0; !status && i < rest->arc_count; i++)
-        left.known.price[i] = in->known.price[rest->arcs[i].link];
+    left.graph = graph;
+    left.known.price = banyan_alloc((size_t)graph->arc_count, sizeof *left.known.price);
+    left.known.bound_value = (in->known.bound_value - taken) * more;
+    left.enough = (in->enough - taken) * more;
+    left.promised = (in->promised - taken) * more;
+    left.widest = find_widest(graph);
+    left.pair_limit -= pairs;
+    left.is_rest |= pairs > 0;
+    status = left.known.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    for (int i = 0; !status && i < graph->arc_count; i++) {
+        int link = graph->arcs[i].link, second = other->second[link];
+
+        left.known.price[i] =
+            in->known.price[other->first[link]] + (second < 0 ? 0 : in->known.price[second]);
+    }
     if (!status)
-        status = try_starts(&left, packing, err);
-    if (status == BANYAN_INVALID_ARGUMENT) /* the rest is in pieces */
+        status = try_starts(&left, found, err);
+    if (status == BANYAN_INVALID_ARGUMENT) /* what is left is in pieces */
         status = BANYAN_SUCCESS;
     banyan_free(left.known.price);
     return status;
 }
 
-/* Adds the pairs of the rest to the stars. */
-static banyan_status add_rest(const instance *in, banyan_star_pairs *stars,
-                              const banyan_pair_packing *packing, banyan_pair_packing *out, banyan_error *err)
+/* Adds the other network's pairs to those that are there; root and weight have room for them. */
+static banyan_status add_pairs(const instance *in, const banyan_bypass *other,
+                               const banyan_pair_packing *found, banyan_trees *trees, int *root,
+                               double *weight, banyan_error *err)
 {
-    size_t pairs = stars->trees.tree_count / 2, more = packing->trees.tree_count / 2, arc;
-    double *weight = banyan_alloc(pairs + more, sizeof *weight);
-    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    size_t before = trees->tree_count, more = found->trees.tree_count;
 
-    for (size_t k = 0; !status && k < pairs; k++)
-        weight[k] = stars->weight[k];
-    for (size_t k = 0; !status && k < more; k++)
-        weight[pairs + k] = packing->weight[2 * k] * stars->rest->unit / in->graph->unit;
-    for (size_t t = 0; !status && t < 2 * more; t++) {
-        stars->root[2 * pairs + t] = packing->root[t];
-        arc = stars->trees.arc_count;
-        banyan_trees_copy(&stars->trees, &packing->trees, t);
-        for (; arc < stars->trees.arc_count; arc++)
-            stars->trees.arcs[arc] = stars->rest->arcs[stars->trees.arcs[arc]].link;
+    for (size_t t = 0; t < more; t++) {
+        root[before + t] = found->root[t];
+        weight[(before + t) / 2] = found->weight[t] * other->graph->unit / in->graph->unit;
     }
-    if (!status && stars->trees.failed)
-        status = banyan_fail_memory(err);
-    if (!status)
-        status = banyan_pair_tools_hand_over(out, &stars->trees, &stars->root, weight, err);
-    banyan_free(weight);
-    return status;
+    if (more)
+        banyan_bypass_lift(other, &found->trees, trees);
+    return trees->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
 /* Where most pairs are cabled, whatever runs through a forwarder could as well be a cable past it, and
@@ -562,83 +544,49 @@ static int has_bypass(const instance *in)
            !banyan_graph_has_helpers(in->graph) && !in->depth_limit;
 }
 
-static banyan_status lift(const instance *in, const banyan_bypass *past, banyan_pair_packing *found,
-                          banyan_pair_packing *packing, banyan_error *err)
-{
-    size_t pairs = found->trees.tree_count / 2;
-    double *weight = banyan_alloc(pairs, sizeof *weight);
-    banyan_status status = weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    banyan_trees trees;
-
-    banyan_trees_init(&trees);
-    for (size_t k = 0; !status && k < pairs; k++)
-        weight[k] = found->weight[2 * k] * past->graph->unit / in->graph->unit;
-    if (!status)
-        banyan_bypass_lift(past, &found->trees, &trees);
-    if (!status)
-        status = trees.failed ? banyan_fail_memory(err)
-                              : banyan_pair_tools_hand_over(packing, &trees, &found->root, weight, err);
-    banyan_trees_fini(&trees);
-    banyan_free(weight);
-    return status;
-}
-
-/* A cable past a forwarder costs what both of its parts do. */
-static banyan_status pack_past(const instance *in, const banyan_bypass *past, banyan_pair_packing *found,
-                               banyan_error *err)
-{
-    const banyan_graph *graph = past->graph;
-    double more = in->graph->unit / graph->unit;
-    instance direct = *in;
-    banyan_status status;
-
-    direct.graph = graph;
-    direct.known.bound_value *= more;
-    direct.enough *= more;
-    direct.promised *= more;
-    direct.widest = find_widest(graph);
-    direct.known.price = banyan_alloc((size_t)graph->arc_count, sizeof *direct.known.price);
-    status = direct.known.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    for (int i = 0; !status && i < graph->arc_count; i++) {
-        int link = graph->arcs[i].link, second = past->second[link];
-
-        direct.known.price[i] =
-            in->known.price[past->first[link]] + (second < 0 ? 0 : in->known.price[second]);
-    }
-    if (!status)
-        status = try_starts(&direct, found, err);
-    if (status == BANYAN_INVALID_ARGUMENT) /* what is left is in pieces */
-        status = BANYAN_SUCCESS;
-    banyan_free(direct.known.price);
-    return status;
-}
-
 static banyan_status bypass(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
     banyan_pair_packing found = {0};
+    banyan_trees trees;
     banyan_bypass past;
+    int *root = NULL;
+    double *weight = NULL;
     banyan_status status = banyan_bypass_make(in->graph, &past, err);
 
+    banyan_trees_init(&trees);
     if (!status && past.graph)
-        status = pack_past(in, &past, &found, err);
-    if (!status && found.trees.tree_count)
-        status = lift(in, &past, &found, packing, err);
+        status = pack_other(in, &past, 0, 0, &found, err);
+    if (!status && found.trees.tree_count) {
+        root = banyan_alloc(found.trees.tree_count, sizeof *root);
+        weight = banyan_alloc(found.trees.tree_count / 2, sizeof *weight);
+        status = root && weight ? add_pairs(in, &past, &found, &trees, root, weight, err)
+                                : banyan_fail_memory(err);
+        if (!status)
+            status = banyan_pair_tools_hand_over(packing, &trees, &root, weight, err);
+    }
+    banyan_trees_fini(&trees);
+    banyan_free(root);
+    banyan_free(weight);
     banyan_pair_packing_fini(&found);
     banyan_bypass_fini(&past);
     return status;
 }
 
+/* Together with trees in the rest, stars may reach the bound. */
 static banyan_status make_stars(const instance *in, banyan_pair_packing *out, banyan_error *err)
 {
-    banyan_pair_packing packing = {0};
+    banyan_pair_packing found = {0};
     banyan_star_pairs stars;
     banyan_status status = banyan_star_pairs_find(in->graph, in->pair_limit, &stars, err);
+    int pairs = status ? 0 : (int)(stars.trees.tree_count / 2);
 
-    if (!status && stars.rest && stars.trees.tree_count / 2 < (size_t)in->pair_limit)
-        status = pack_rest(in, &stars, &packing, err);
-    if (!status && stars.trees.tree_count)
-        status = add_rest(in, &stars, &packing, out, err);
-    banyan_pair_packing_fini(&packing);
+    if (!status && stars.rest.graph && pairs < in->pair_limit)
+        status = pack_other(in, &stars.rest, stars.total, pairs, &found, err);
+    if (!status && found.trees.tree_count)
+        status = add_pairs(in, &stars.rest, &found, &stars.trees, stars.root, stars.weight, err);
+    if (!status && pairs)
+        status = banyan_pair_tools_hand_over(out, &stars.trees, &stars.root, stars.weight, err);
+    banyan_pair_packing_fini(&found);
     banyan_star_pairs_fini(&stars);
     return status;
 }

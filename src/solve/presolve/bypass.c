@@ -19,7 +19,7 @@ typedef struct {
     const banyan_graph *graph;
     int64_t *left;  /* per arc: capacity */
     uint64_t *turn; /* per arc: of the widest, the highest */
-    size_t count, room;
+    size_t count;
     int *src, *dst, *link;
     double *capacity;
     banyan_bypass *out;
@@ -38,18 +38,17 @@ static void maker_fini(maker *m)
 /* Every pair leaves an arc without capacity, and has one back where links are symmetric. */
 static banyan_status maker_init(maker *m, banyan_error *err)
 {
-    size_t arcs = (size_t)m->graph->arc_count;
+    size_t arcs = (size_t)m->graph->arc_count, room = 2 * arcs;
     banyan_random random = {1};
 
-    m->room = 3 * arcs;
     m->left = banyan_alloc(arcs, sizeof *m->left);
     m->turn = banyan_alloc(arcs, sizeof *m->turn);
-    m->src = banyan_alloc(m->room, sizeof *m->src);
-    m->dst = banyan_alloc(m->room, sizeof *m->dst);
-    m->link = banyan_alloc(m->room, sizeof *m->link);
-    m->capacity = banyan_alloc(m->room, sizeof *m->capacity);
-    m->out->first = banyan_alloc(m->room, sizeof *m->out->first);
-    m->out->second = banyan_alloc(m->room, sizeof *m->out->second);
+    m->src = banyan_alloc(room, sizeof *m->src);
+    m->dst = banyan_alloc(room, sizeof *m->dst);
+    m->link = banyan_alloc(room, sizeof *m->link);
+    m->capacity = banyan_alloc(room, sizeof *m->capacity);
+    m->out->first = banyan_alloc(room, sizeof *m->out->first);
+    m->out->second = banyan_alloc(room, sizeof *m->out->second);
     if (!m->left || !m->turn || !m->src || !m->dst || !m->link || !m->capacity || !m->out->first ||
         !m->out->second)
         return banyan_fail_memory(err);

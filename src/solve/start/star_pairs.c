@@ -86,24 +86,28 @@ static banyan_status keep_rest(const maker *m, banyan_error *err)
 {
     const banyan_graph *graph = m->graph;
     size_t arcs = (size_t)graph->arc_count;
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst),
-        *link = banyan_alloc(arcs, sizeof *link);
+    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
     double *capacity = banyan_alloc(arcs, sizeof *capacity);
-    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, link};
-    banyan_status status = src && dst && link && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_bypass *rest = &m->stars->rest;
+    banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, NULL};
+    banyan_status status = BANYAN_SUCCESS;
 
+    rest->first = banyan_alloc(arcs, sizeof *rest->first);
+    rest->second = banyan_alloc(arcs, sizeof *rest->second);
+    if (!src || !dst || !capacity || !rest->first || !rest->second)
+        status = banyan_fail_memory(err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         if (m->left[i] > 0) {
             src[input.arc_count] = graph->arcs[i].src;
             dst[input.arc_count] = graph->arcs[i].dst;
-            link[input.arc_count] = i;
+            rest->first[input.arc_count] = i;
+            rest->second[input.arc_count] = -1;
             capacity[input.arc_count++] = graph->unit * m->left[i];
         }
     if (!status && input.arc_count)
-        status = banyan_graph_create(&input, &m->stars->rest, err);
+        status = banyan_graph_create(&input, &rest->graph, err);
     banyan_free(src);
     banyan_free(dst);
-    banyan_free(link);
     banyan_free(capacity);
     return status;
 }
@@ -143,6 +147,6 @@ void banyan_star_pairs_fini(banyan_star_pairs *stars)
     banyan_trees_fini(&stars->trees);
     banyan_free(stars->root);
     banyan_free(stars->weight);
-    banyan_graph_destroy(stars->rest);
+    banyan_bypass_fini(&stars->rest);
     memset(stars, 0, sizeof *stars);
 }

@@ -3,13 +3,13 @@
 #ifndef BANYAN_SOLVE_START_STAR_PAIRS_H
 #define BANYAN_SOLVE_START_STAR_PAIRS_H
 
-#include "solve/net/trees.h"
+#include "solve/presolve/bypass.h"
 
 typedef struct {
     banyan_trees trees;    /* in, out, in, out, ... */
     int *root;             /* per tree */
     double *weight, total; /* per pair, and their sum, in the graph's units */
-    banyan_graph *rest;    /* what is left of the arcs; the link of each is its number in the graph */
+    banyan_bypass rest;    /* what is left of the arcs; NULL graph: nothing */
 } banyan_star_pairs;
 
 /* The heaviest star first, and at most that many; no star: all is empty. */
