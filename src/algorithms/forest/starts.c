@@ -41,7 +41,7 @@
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
 #define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
-#define DEEP 0.05         /* see least_gain */
+#define DEEP 0.05         /* gain that deep trees must bring: filling may take that share, as in forest.c */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
