@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/messages.c: a walk with LogP's parameters: a message keeps its sender and its receiver busy and is
- * under way in between, longer between hosts, where it passes through the kernel, than within one. For long
- * vectors it is nothing beside the time on the links; for short ones it is nearly all there is. What a rank
- * is busy with on average is told apart: those cores are wanted by the job that computes beside us, or by
- * other ranks where several share a core. Six hosts of one core each finish 60 messages at once; on two cores
- * they take turns.
- *
- * The figures are those of sockets and shared memory of today's machines, to the nearest handy number. */
+/* planner/messages.c: a walk with LogP's parameters (topology/message.h). For long vectors they are nothing
+ * beside the time on the links; for short ones they are nearly all there is. What a rank is busy with on
+ * average is told apart: those cores are wanted by the job that computes beside us, or by other ranks where
+ * several share a core. Six hosts of one core each finish 60 messages at once; on two cores they take
+ * turns. */
 #include "planner/messages.h"
 
 #include <math.h>
@@ -14,19 +11,14 @@
 #include "core/alloc.h"
 #include "schedule/walk.h"
 #include "simulate/paths.h"
+#include "topology/message.h"
 
-#define FAR_BUSY_S 4e-6
-#define FAR_UNDER_WAY_S 15e-6
-#define NEAR_BUSY_S 0.4e-6
-#define NEAR_UNDER_WAY_S 0.6e-6
 #define FAR_HEADER_BYTES                                                                                     \
     150 /* frames, TCP, IP and Ethernet, and most messages are acknowledged by themselves */
 
 static int is_far(const banyan_topology *topology, const banyan_transfer *t)
 {
-    int host = topology->nodes[t->src].host;
-
-    return host < 0 || host != topology->nodes[t->dst].host;
+    return banyan_message_is_far(topology, t->src, t->dst);
 }
 
 static double find_headers(const banyan_schedule *schedule, const banyan_topology *topology)
@@ -61,7 +53,7 @@ static banyan_status send(void *context, size_t transfer, banyan_error *err)
 {
     message_walk *w = context;
     const banyan_transfer *t = &w->schedule->transfers[transfer];
-    double busy_s = is_far(w->topology, t) ? FAR_BUSY_S : NEAR_BUSY_S;
+    double busy_s = banyan_message_cost_of(is_far(w->topology, t)).busy_s;
 
     (void)err;
     w->busy_s += 2 * busy_s;
@@ -74,10 +66,10 @@ static void apply(void *context, size_t transfer)
 {
     message_walk *w = context;
     const banyan_transfer *t = &w->schedule->transfers[transfer];
-    int far = is_far(w->topology, t);
-    double there_s = w->left_s[transfer] + (far ? FAR_UNDER_WAY_S : NEAR_UNDER_WAY_S);
+    banyan_message_cost cost = banyan_message_cost_of(is_far(w->topology, t));
+    double there_s = w->left_s[transfer] + cost.under_way_s;
 
-    w->ready_s[t->dst] = fmax(there_s, w->ready_s[t->dst]) + (far ? FAR_BUSY_S : NEAR_BUSY_S);
+    w->ready_s[t->dst] = fmax(there_s, w->ready_s[t->dst]) + cost.busy_s;
 }
 
 banyan_message_costs banyan_message_costs_of(const banyan_schedule *schedule, const banyan_topology *topology)

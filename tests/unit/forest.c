@@ -15,6 +15,7 @@
 #include "simulate/fluid.h"
 #include "simulate/paths.h"
 #include "simulate/simulate.h"
+#include "solve/net/work.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -704,6 +705,37 @@ TEST(small_vectors_get_few_and_shallow_trees)
     banyan_topology_destroy(topology);
 }
 
+/* What messages take hides what the last per cent of the rate would bring. */
+TEST(small_vectors_take_less_planning)
+{
+    const banyan_budget *budget = banyan_effort_budget(BANYAN_EFFORT_PATIENT);
+    banyan_parameter parameter = {"max-trees", "16"};
+    int64_t visits[2];
+    banyan_topology *topology;
+    banyan_error err;
+
+    assert_int_equal(banyan_topology_load("switch:32", &topology, &err), BANYAN_SUCCESS);
+    for (int i = 0; i < 2; i++) {
+        banyan_problem problem = {.topology = topology,
+                                  .active = topology->workers,
+                                  .active_count = topology->worker_count,
+                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                                  .parameters = &parameter,
+                                  .parameter_count = 1,
+                                  .budget = budget,
+                                  .bytes = i ? (size_t)1 << 10 : (size_t)1 << 30};
+        banyan_work before = banyan_work_now();
+        banyan_schedule *schedule;
+
+        assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err),
+                         BANYAN_SUCCESS);
+        visits[i] = banyan_work_since(&before).visits;
+        banyan_schedule_destroy(schedule);
+    }
+    assert_true(visits[1] < visits[0] / 4);
+    banyan_topology_destroy(topology);
+}
+
 /* Without this cable, or with a narrower one, a plan reaches nearly all of the new bound, in at most so many
  * hops. */
 static void check_each_cable(const char *whole, const char *damage, int step, int most_hops)
@@ -873,6 +905,7 @@ int main(void)
         cmocka_unit_test(all_pairs_cabled_take_no_more_trees_than_allowed),
         cmocka_unit_test(idle_workers_behind_switches_help_by_forwarding),
         cmocka_unit_test(small_vectors_get_few_and_shallow_trees),
+        cmocka_unit_test(small_vectors_take_less_planning),
         cmocka_unit_test(whatever_cable_is_lost_a_new_plan_reaches_99_per_cent_of_the_bound),
         cmocka_unit_test(large_clusters_are_filled_to_within_one_in_a_hundred),
         cmocka_unit_test(survives_the_failure_of_each_allocation),

@@ -7,6 +7,7 @@
 #include "algorithms/forest/take.h"
 #include "solve/pack/ellipsoid.h"
 #include "solve/pack/weigh.h"
+#include "topology/message.h"
 
 /* Where links are symmetric, the paper's overlap gains nothing over two plain stages: its reduce trees alone
  * cannot weigh more. Plain stages are then among its best plans, and came nearer to the rate when simulated
@@ -50,6 +51,23 @@ static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *
     return status;
 }
 
+static int has_size(const banyan_problem *problem)
+{
+    return problem->bytes > 0 && !problem->is_size_open;
+}
+
+/* Some rank's values come to another, on another host where there are several, and their sum comes back. */
+static double least_wait(const banyan_problem *problem)
+{
+    banyan_message_cost cost;
+    int is_far = 0;
+
+    for (int r = 0; r < problem->active_count; r++)
+        is_far |= banyan_message_is_far(problem->topology, problem->active[0], problem->active[r]);
+    cost = banyan_message_cost_of(is_far);
+    return 2 * (2 * cost.busy_s + cost.under_way_s);
+}
+
 banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_forest_options *out,
                                          banyan_error *err)
 {
@@ -85,6 +103,8 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
         status = banyan_problem_integer(problem, "max-trees", 64, 1, 100000, &out->max_trees, err);
     if (!status)
         status = banyan_problem_integer(problem, "max-depth", 0, 0, 100000, &out->max_depth, err);
+    if (has_size(problem))
+        out->wait_s_per_byte = least_wait(problem) / (double)problem->bytes;
     return status;
 }
 
@@ -107,7 +127,7 @@ banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_for
         status = banyan_fail_memory(err);
     if (!status)
         status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
-    if (!status && problem->bytes > 0 && !problem->is_size_open)
+    if (!status && has_size(problem))
         status = banyan_flows_fit(flows, problem->topology, problem->bytes, err);
     banyan_graph_destroy(graph);
     return status;

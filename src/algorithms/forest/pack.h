@@ -18,6 +18,7 @@ typedef struct {
     int max_trees;
     int max_depth; /* 0: as shallow as costs nothing */
     const banyan_budget *budget;
+    double wait_s_per_byte; /* of a vector of the current size, for messages alone; 0: it is large */
 } banyan_forest_options;
 
 /* From the problem's parameters. */
