@@ -15,7 +15,8 @@
 
 #define SLICE_BYTES 131072.0 /* what executor and simulator cut transfers into */
 #define HANDLING 0.0625      /* of a hop's latency, for each further message on a link */
-#define MUCH_QUICKER 0.9     /* to do without some of them */
+#define MUCH_QUICKER 0.9     /* to do without some of them, */
+#define MOSTLY 0.5           /* where that much of the time goes by their rate */
 
 static double heaviest_share(const banyan_flows *flows)
 {
@@ -78,7 +79,7 @@ static int busiest_link(const banyan_flows *flows, int *uses, int link_count)
 }
 
 static banyan_status predict(const banyan_flows *flows, const banyan_topology *topology, size_t bytes,
-                             int *uses, double *seconds, banyan_error *err)
+                             int *uses, double *seconds, int *by_rate, banyan_error *err)
 {
     double rate, hops = 2.0 * banyan_flows_depth(flows), latency_s = 0;
     double slice = fmin(SLICE_BYTES, heaviest_share(flows) * (double)bytes);
@@ -89,6 +90,7 @@ static banyan_status predict(const banyan_flows *flows, const banyan_topology *t
         int more = busiest_link(flows, uses, topology->link_count) - 1;
 
         *seconds = (double)bytes / rate + (hops - 1) * hop_s + latency_s + more * HANDLING * latency_s;
+        *by_rate = (double)bytes / rate > MOSTLY * *seconds;
     }
     return status;
 }
@@ -119,10 +121,11 @@ banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topol
         shallowest_first(flows->flows, all);
     for (size_t count = 1; !status && all; count *= 2) {
         double seconds;
+        int by_rate = 0;
 
         flows->flow_count = count < all ? count : all;
-        status = predict(flows, topology, bytes, uses, &seconds, err);
-        if (!status && seconds < (count < all ? least : least / MUCH_QUICKER)) {
+        status = predict(flows, topology, bytes, uses, &seconds, &by_rate, err);
+        if (!status && seconds < (count >= all && by_rate ? least / MUCH_QUICKER : least)) {
             least = seconds;
             best = flows->flow_count;
         }

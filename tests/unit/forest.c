@@ -709,7 +709,7 @@ TEST(small_vectors_get_few_and_shallow_trees)
 TEST(small_vectors_take_less_planning)
 {
     const banyan_budget *budget = banyan_effort_budget(BANYAN_EFFORT_PATIENT);
-    banyan_parameter parameter = {"max-trees", "16"};
+    banyan_parameter parameter = {"max-trees", "4"};
     int64_t visits[2];
     banyan_topology *topology;
     banyan_error err;
