@@ -10,7 +10,7 @@
  *                            the depth. Trees towards their roots are the same, backwards.
  *
  * First edges over arcs that are too full move; when none can, those over arcs that are nearly so, to make
- * room. Cost: O(nodes + arcs) an attempt, less where workers have few links. */
+ * room. Cost: arcs of the node and of forwarders near it an attempt, and all nodes a move. */
 #include "solve/round/subtree_moves.h"
 
 #include <math.h>
@@ -30,18 +30,22 @@ typedef struct {
     const banyan_subtree_moves_problem *problem;
     int node_count, tree_count;
     int *parent;  /* [tree * node_count + v]; -1 at the root */
+    int *up;      /* the current tree's part of it */
     size_t *path; /* the same: arcs of the edge above v in pool, in the order in which data passes them */
     int *length, *room; /* of them, and for as many there is room */
     int *pool;
     size_t pool_count, pool_capacity;
-    double *load;        /* per arc: what its users weigh */
-    double *price;       /* per arc, of one more user: the current tree */
-    double weight;       /* of that tree */
-    int is_flattening;   /* then arcs without room for it have no price, all others the same */
-    unsigned char *side; /* per node: 1 below the current edge, 2 not */
-    int *depth;
-    int *level;       /* per node: hops from the root of the tree that is made flatter */
-    double *distance; /* per forwarder, from the node that is hung */
+    double *load;      /* per arc: what its users weigh */
+    double *price;     /* per arc, of one more user: the current tree */
+    double weight;     /* of that tree, */
+    double *added;     /* per arc: and the part of its price that comes with it */
+    int is_flattening; /* then arcs without room for it have no price, all others the same */
+    /* per node of the tree that was surveyed last (-1: none since it changed): hops from the root and to the
+     * farthest below; nodes in an order in which all below v are from first[v] to before end[v] */
+    int surveyed, *level, *height, *first, *end;
+    int *child, *sibling; /* the first below a node, and the next beside it; -1: none */
+    int top;              /* above which an edge is taken out: what is below it is no end */
+    double *distance;     /* per forwarder, from the node that is hung */
     int *via, *open, open_count;
     int *met, met_count;                    /* forwarders that have a distance */
     int only;                               /* the end that is wanted; -1: any above the current edge */
@@ -63,9 +67,13 @@ static void hanger_fini(hanger *h)
     banyan_free(h->pool);
     banyan_free(h->load);
     banyan_free(h->price);
-    banyan_free(h->side);
-    banyan_free(h->depth);
+    banyan_free(h->added);
     banyan_free(h->level);
+    banyan_free(h->height);
+    banyan_free(h->first);
+    banyan_free(h->end);
+    banyan_free(h->child);
+    banyan_free(h->sibling);
     banyan_free(h->distance);
     banyan_free(h->via);
     banyan_free(h->open);
@@ -88,9 +96,13 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->room = banyan_alloc(cells, sizeof(int));
     h->load = banyan_alloc(arcs, sizeof(double));
     h->price = banyan_alloc(arcs, sizeof(double));
-    h->side = banyan_alloc(nodes, 1);
-    h->depth = banyan_alloc(nodes, sizeof(int));
+    h->added = banyan_alloc(arcs, sizeof(double));
     h->level = banyan_alloc(nodes, sizeof(int));
+    h->height = banyan_alloc(nodes, sizeof(int));
+    h->first = banyan_alloc(nodes, sizeof(int));
+    h->end = banyan_alloc(nodes, sizeof(int));
+    h->child = banyan_alloc(nodes, sizeof(int));
+    h->sibling = banyan_alloc(nodes, sizeof(int));
     h->distance = banyan_alloc(nodes, sizeof(double));
     h->via = banyan_alloc(nodes, sizeof(int));
     h->open = banyan_alloc(nodes, sizeof(int));
@@ -99,9 +111,9 @@ static banyan_status hanger_init(hanger *h, banyan_error *err)
     h->rehung = banyan_alloc(nodes, sizeof(int));
     h->old_parent = banyan_alloc(nodes, sizeof(int));
     h->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
-    if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->side || !h->depth ||
-        !h->level || !h->distance || !h->via || !h->open || !h->met || !h->way || !h->rehung ||
-        !h->old_parent || !h->old_path)
+    if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->added || !h->level ||
+        !h->height || !h->first || !h->end || !h->child || !h->sibling || !h->distance || !h->via ||
+        !h->open || !h->met || !h->way || !h->rehung || !h->old_parent || !h->old_path)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
         h->distance[v] = HUGE_VAL;
@@ -122,14 +134,12 @@ static int is_towards(int tree)
  * what it is then. */
 static void set_price(hanger *h, int arc)
 {
-    double limit = h->problem->limit[arc], price;
+    double limit = h->problem->limit[arc];
 
-    if (h->is_flattening) {
+    if (h->is_flattening)
         h->price[arc] = h->load[arc] + h->weight > limit * (1 + ROUNDED) ? HUGE_VAL : 1;
-        return;
-    }
-    price = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1));
-    h->price[arc] = h->problem->weight ? price * (1 - exp2(-STEEP * h->weight / limit)) : price;
+    else
+        h->price[arc] = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1)) * h->added[arc];
 }
 
 static void count_arcs(hanger *h, const int *arcs, int length, int more)
@@ -165,11 +175,14 @@ static void take_up(hanger *h, int tree)
 {
     double weight = h->problem->weight ? h->problem->weight[tree] : 1;
 
+    h->up = h->parent + cell_of(h, tree, 0);
     if (weight == h->weight)
         return;
     h->weight = weight;
-    for (int i = 0; i < h->graph->arc_count; i++)
+    for (int i = 0; i < h->graph->arc_count; i++) {
+        h->added[i] = h->problem->weight ? 1 - exp2(-STEEP * weight / h->problem->limit[i]) : 1;
         set_price(h, i);
+    }
 }
 
 static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_error *err)
@@ -194,39 +207,62 @@ static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_err
     return BANYAN_SUCCESS;
 }
 
-/* Sides of the edge above top, and depths; returns the hops from top to the farthest node below it. */
-static int mark_sides(hanger *h, int tree, int top)
+/* Levels, heights and order of the tree, unless they are known. */
+static void survey(hanger *h, int tree)
 {
     const int *parent = h->parent + cell_of(h, tree, 0);
-    int deepest = 0;
+    int root = h->problem->root[tree], count = 0;
 
-    memset(h->side, 0, (size_t)h->node_count);
-    h->side[top] = 1;
-    h->depth[top] = 0;
-    for (int v = 0; v < h->node_count; v++) {
-        int u = v, hops = 0, mark, depth;
-
-        if (parent[v] == OUTSIDE)
-            continue;
-        for (; !h->side[u] && parent[u] >= 0; u = parent[u])
-            hops++;
-        mark = h->side[u] ? h->side[u] : 2;
-        depth = (h->side[u] ? h->depth[u] : 0) + hops;
-        deepest = mark == 1 && depth > deepest ? depth : deepest;
-        for (u = v; u >= 0 && !h->side[u]; u = parent[u], depth--) {
-            h->side[u] = (unsigned char)mark;
-            h->depth[u] = depth;
+    if (h->surveyed == tree)
+        return;
+    h->surveyed = tree;
+    for (int v = 0; v < h->node_count; v++)
+        h->child[v] = -1;
+    for (int v = 0; v < h->node_count; v++)
+        if (parent[v] >= 0) {
+            h->sibling[v] = h->child[parent[v]];
+            h->child[parent[v]] = v;
         }
+    h->level[root] = 0;
+    for (int v = root; v >= 0;) {
+        h->first[v] = count++;
+        h->height[v] = 0;
+        if (h->child[v] >= 0) {
+            h->level[h->child[v]] = h->level[v] + 1;
+            v = h->child[v];
+            continue;
+        }
+        for (h->end[v] = count; v != root && h->sibling[v] < 0; h->end[v] = count) {
+            int above = parent[v];
+
+            h->height[above] = h->height[v] + 1 > h->height[above] ? h->height[v] + 1 : h->height[above];
+            v = above;
+        }
+        if (v == root)
+            break;
+        if (h->height[v] + 1 > h->height[parent[v]])
+            h->height[parent[v]] = h->height[v] + 1;
+        h->level[h->sibling[v]] = h->level[v];
+        v = h->sibling[v];
     }
-    return deepest;
+}
+
+static int is_in_tree(const hanger *h, int v)
+{
+    return h->up[v] != OUTSIDE;
+}
+
+static int is_below_top(const hanger *h, int v)
+{
+    return h->first[v] >= h->first[h->top] && h->first[v] < h->end[h->top];
 }
 
 /* Whether an end in the tree is better than the best so far: a cheaper one, or, where trees are made flatter,
  * a higher one. */
 static int is_better_end(const hanger *h, int w, double cost, int best, double best_cost)
 {
-    if (h->is_flattening && best >= 0 && h->depth[w] != h->depth[best])
-        return h->depth[w] < h->depth[best];
+    if (h->is_flattening && best >= 0 && h->level[w] != h->level[best])
+        return h->level[w] < h->level[best];
     return cost < best_cost;
 }
 
@@ -244,8 +280,8 @@ static void relax(hanger *h, int v, int towards, double so_far, int most, int *b
 
         if (cost >= (h->is_flattening ? h->node_count : *best_cost))
             continue;
-        if (h->side[w]) {
-            if ((h->only >= 0 ? w != h->only : h->side[w] == 1 || h->depth[w] > most) ||
+        if (is_in_tree(h, w)) {
+            if ((h->only >= 0 ? w != h->only : h->level[w] > most || is_below_top(h, w)) ||
                 !is_better_end(h, w, cost, *best, *best_cost))
                 continue;
             *best = w;
@@ -307,6 +343,7 @@ static void hang(hanger *h, int tree, int v, int end)
     for (int i = 0; i < h->way_length; i++)
         h->pool[h->path[cell] + (size_t)(is_towards(tree) ? h->way_length - 1 - i : i)] = h->way[i];
     h->parent[cell] = end;
+    h->surveyed = -1;
     count(h, cell, 1);
 }
 
@@ -369,7 +406,7 @@ static double unhang(hanger *h, int tree, int v)
     return price_of(h, cell);
 }
 
-/* As it was, for that many of those that were taken out. */
+/* As it was before, for that many of those that were taken out. */
 static void hang_back(hanger *h, int tree, int hung)
 {
     for (int i = 0; i < hung; i++)
@@ -382,6 +419,7 @@ static void hang_back(hanger *h, int tree, int hung)
         h->parent[cell] = h->old_parent[i];
         count(h, cell, 1);
     }
+    h->surveyed = tree;
 }
 
 /* v and its child w change places. The edge above v is out already; it is back if that brings nothing. */
@@ -424,10 +462,13 @@ static int try_edge(hanger *h, int tree, int v, int with_children)
 {
     size_t cell = cell_of(h, tree, v);
     double cost;
-    int end, moved, below = mark_sides(h, tree, v), most = h->problem->depth_limit - 1 - below;
+    int end, moved, most;
 
+    survey(h, tree);
     h->attempts++;
-    most = h->depth[h->parent[cell]] > most ? h->depth[h->parent[cell]] : most;
+    h->top = v;
+    most = h->problem->depth_limit - 1 - h->height[v];
+    most = h->level[h->parent[cell]] > most ? h->level[h->parent[cell]] : most;
     count(h, cell, -1);
     cost = price_of(h, cell) * (1 - LEAST_GAIN);
     end = find_end(h, v, is_towards(tree), &cost, most);
@@ -482,12 +523,11 @@ static int find_highest(hanger *h, int tree)
               *arcs = is_towards(tree) ? h->graph->in_arc : h->graph->out_arc;
     int highest = h->node_count;
 
-    mark_sides(h, tree, h->problem->root[tree]);
-    memcpy(h->level, h->depth, (size_t)h->node_count * sizeof *h->level);
+    survey(h, tree);
     for (int v = 0; v < h->node_count; v++)
-        for (int i = first[v]; h->side[v] && h->depth[v] < highest && i < first[v + 1]; i++)
+        for (int i = first[v]; is_in_tree(h, v) && h->level[v] < highest && i < first[v + 1]; i++)
             if (h->price[arcs[i]] < HUGE_VAL)
-                highest = h->depth[v];
+                highest = h->level[v];
     return highest;
 }
 
@@ -499,9 +539,9 @@ static int raise(hanger *h, int tree, int v)
     int end;
 
     h->attempts++;
-    mark_sides(h, tree, v);
+    h->top = v;
     count(h, cell, -1);
-    end = find_end(h, v, is_towards(tree), &cost, h->depth[h->parent[cell]] - 1);
+    end = find_end(h, v, is_towards(tree), &cost, h->level[h->parent[cell]] - 1);
     if (end >= 0) {
         take_way(h, is_towards(tree), v, end);
         hang(h, tree, v, end);
@@ -568,16 +608,13 @@ static void drop_idle_leaves(hanger *h)
     for (int t = 0; t < h->tree_count; t++)
         for (int again = 1; again;) {
             again = 0;
-            memset(h->side, 0, (size_t)h->node_count);
+            take_up(h, t);
+            survey(h, t);
             for (int v = 0; v < h->node_count; v++)
-                if (h->parent[cell_of(h, t, v)] >= 0)
-                    h->side[h->parent[cell_of(h, t, v)]] = 1;
-            for (int v = 0; v < h->node_count; v++)
-                if (!h->side[v] && h->parent[cell_of(h, t, v)] >= 0 &&
-                    !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
-                    take_up(h, t);
+                if (h->up[v] >= 0 && h->child[v] < 0 && !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
                     count(h, cell_of(h, t, v), -1);
-                    h->parent[cell_of(h, t, v)] = OUTSIDE;
+                    h->up[v] = OUTSIDE;
+                    h->surveyed = -1;
                     again = 1;
                 }
         }
@@ -618,6 +655,7 @@ static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_
                 .node_count = graph->node_count,
                 .tree_count = (int)trees->tree_count,
                 .is_flattening = is_flattening,
+                .surveyed = -1,
                 .only = -1};
     banyan_status status = hanger_init(&h, err);
 
