@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
-# networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
+# networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun (also with etcd) and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -59,7 +59,8 @@ scripts/probe-networks.sh build/release/banyan
 cmake --build build/release -j "$jobs" --target bench_ranks -- --quiet
 bench/ranks.sh build/release/bench/bench_ranks "${BANYAN_RANKS:-256}"
 
-# Real launchers, as far as they are installed (mpich, openmpi-bin, libpmix2, python3-torch, slurm-wlm, munge); each says what is missing.
+# Real launchers, as far as they can be installed; each says what is missing.
+scripts/setup.sh mpich openmpi-bin libpmix2 python3-torch etcd-server python3-etcd slurm-wlm munge
 for launcher in hydra openmpi torchrun slurm; do
     bash tests/launchers/$launcher.sh "$PWD" "$PWD/build/release/banyan" || [ $? = 77 ]
 done

@@ -24,13 +24,7 @@ stop() {
 }
 trap stop EXIT
 
-free_ports() { # three of them, found by the system
-    python3 -c 'import socket
-s = [socket.create_server(("127.0.0.1", 0)) for i in range(3)]
-print(*(x.getsockname()[1] for x in s))'
-}
-
-read -r controller first second <<< "$(free_ports)"
+read -r controller first second <<< "$(free_ports 3)"
 host=$(hostname)
 head -c 1024 /dev/urandom > "$place/munge.key"
 chmod 400 "$place/munge.key"
