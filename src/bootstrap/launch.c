@@ -20,6 +20,7 @@ typedef struct {
     const char *rank, *size;             /* size NULL: PMIx knows */
     const char *local_rank, *local_size; /* NULL: not told */
     const char *job[2];                  /* the first that is set */
+    const char *step; /* of several that one job may run at once; NULL: one job, one step */
 } known_launcher;
 
 static const known_launcher known[] = {
@@ -28,38 +29,55 @@ static const known_launcher known[] = {
      "WORLD_SIZE",
      "LOCAL_RANK",
      "LOCAL_WORLD_SIZE",
-     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
+     NULL},
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
-     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+     NULL},
     {"MVAPICH",
      "MV2_COMM_WORLD_RANK",
      "MV2_COMM_WORLD_SIZE",
      "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE",
-     {"PMI_JOBID", "SLURM_JOB_ID"}},
-    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, {"FLUX_JOB_ID", NULL}},
+     {"PMI_JOBID", "SLURM_JOB_ID"},
+     NULL},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, {"FLUX_JOB_ID", NULL}, NULL},
     {"JSM",
      "JSM_NAMESPACE_RANK",
      "JSM_NAMESPACE_SIZE",
      "JSM_NAMESPACE_LOCAL_RANK",
      "JSM_NAMESPACE_LOCAL_SIZE",
-     {"LSB_JOBID", NULL}},
-    {"PALS", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE", {"PALS_APID", "PBS_JOBID"}},
-    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "SLURM_JOB_ID"}},
+     {"PMIX_NAMESPACE", "LSB_JOBID"},
+     NULL},
+    {"PALS",
+     "PALS_RANKID",
+     "PMI_SIZE",
+     "PALS_LOCAL_RANKID",
+     "PMI_LOCAL_SIZE",
+     {"PALS_APID", "PBS_JOBID"},
+     NULL},
+    {"PMI",
+     "PMI_RANK",
+     "PMI_SIZE",
+     "MPI_LOCALRANKID",
+     "MPI_LOCALNRANKS",
+     {"PMI_JOBID", "SLURM_JOB_ID"},
+     NULL},
     {"Slurm",
      "SLURM_PROCID",
      "SLURM_NTASKS",
      "SLURM_LOCALID",
      "SLURM_TASKS_PER_NODE",
-     {"SLURM_JOB_ID", NULL}},
-    {"PMIx", "PMIX_RANK", NULL, NULL, NULL, {"PMIX_NAMESPACE", NULL}},
-    {"Kubeflow Trainer", "PET_NODE_RANK", "PET_NNODES", NULL, NULL, {"PET_MASTER_ADDR", NULL}},
-    {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}},
-    {"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", NULL, NULL, {NULL, NULL}},
+     {"SLURM_JOB_ID", NULL},
+     "SLURM_STEP_ID"},
+    {"PMIx", "PMIX_RANK", NULL, NULL, NULL, {"PMIX_NAMESPACE", NULL}, NULL},
+    {"Kubeflow Trainer", "PET_NODE_RANK", "PET_NNODES", NULL, NULL, {"PET_MASTER_ADDR", NULL}, NULL},
+    {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}, NULL},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", NULL, NULL, {NULL, NULL}, NULL},
 };
 
 static banyan_status read_number(const char *name, const char *text, int low, int high, int *out,
@@ -80,6 +98,7 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
 {
     const char *rank = l->local_rank ? lookup(context, l->local_rank) : NULL;
     const char *size = l->local_size ? lookup(context, l->local_size) : NULL;
+    const char *step = l->step ? lookup(context, l->step) : NULL;
 
     out->local_rank = -1;
     if (rank && read_number(l->local_rank, rank, 0, MOST_RANKS, &out->local_rank, NULL))
@@ -90,7 +109,8 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
         const char *job = l->job[i] ? lookup(context, l->job[i]) : NULL;
 
         if (job)
-            snprintf(out->job, sizeof out->job, "%s:%.150s", l->launcher, job);
+            snprintf(out->job, sizeof out->job, "%s:%.130s%s%.20s", l->launcher, job, step ? "." : "",
+                     step ? step : "");
     }
 }
 

@@ -69,6 +69,16 @@ for _ in $(seq 300); do
     sleep 0.2
 done
 
+# Two steps of one job, at once and on one node.
+cat > "$place/two-steps" << 'STEPS'
+#!/bin/bash
+srun --overlap --mpi=none -N1 -n4 -w n1 "$@" &
+first=$!
+srun --overlap --mpi=none -N1 -n4 -w n1 "$@" || exit
+wait $first
+STEPS
+chmod 755 "$place/two-steps"
+check_bench "Slurm, two steps of a job" salloc -N1 -n8 -w n1 "$place/two-steps"
 check_launcher "Slurm, one node" srun --mpi=none -N1 -n4
 if srun --mpi=list 2>&1 | grep -q pmi2; then
     check_launcher "Slurm, two nodes, PMI-1" env BANYAN_ROOT=pmi srun --mpi=pmi2 -N2 -n4

@@ -279,6 +279,23 @@ TEST(ranks_do_not_meet_at_ports_that_the_system_gives_away)
     assert_int_not_equal(port[1], port[2]); /* of another job of the same name */
 }
 
+/* Else ranks of two steps that run at once would meet each other. */
+TEST(steps_of_a_slurm_job_meet_at_ports_of_their_own)
+{
+    static const char *const steps[] = {"SLURM_STEP_ID=0", "SLURM_STEP_ID=1"};
+    banyan_launch launches[2];
+
+    for (int i = 0; i < 2; i++) {
+        const char *environment[] = {"SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_TASKS_PER_NODE=2",
+                                     "SLURM_JOB_ID=7", steps[i],         NULL};
+
+        assert_int_equal(detect(environment, &launches[i], NULL), 0);
+        assert_int_equal(strncmp(launches[i].root, "127.0.0.1:", 10), 0);
+    }
+    assert_string_not_equal(launches[0].root, launches[1].root);
+    assert_string_not_equal(launches[0].job, launches[1].job); /* nor do they have the same secret */
+}
+
 /* The network of a group has switches besides its ranks. */
 TEST(as_many_ranks_as_the_manual_says_fit)
 {
@@ -351,6 +368,7 @@ int main(void)
         cmocka_unit_test(ranks_are_listed_in_ranges),
         cmocka_unit_test(every_launcher_is_recognised),
         cmocka_unit_test(ranks_do_not_meet_at_ports_that_the_system_gives_away),
+        cmocka_unit_test(steps_of_a_slurm_job_meet_at_ports_of_their_own),
         cmocka_unit_test(as_many_ranks_as_the_manual_says_fit),
         cmocka_unit_test(wrong_launcher_variables_are_named),
         cmocka_unit_test(a_secret_file_must_be_its_owners_alone),
