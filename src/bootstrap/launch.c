@@ -15,6 +15,8 @@ enum { MOST_RANKS = 1 << 20 };
 /* From SYSTEM_PORTS on, Linux gives ports to whoever connects (net.ipv4.ip_local_port_range). */
 enum { FIRST_PORT = 20000, SYSTEM_PORTS = 32768 };
 
+#define FILE_PREFIX "file:"
+
 typedef struct {
     const char *launcher;
     const char *rank, *size;             /* size NULL: PMIx knows */
@@ -214,6 +216,17 @@ static int has_pmi(banyan_lookup lookup, void *context, int *fd)
     return socket && !read_number("PMI_FD", socket, 0, MOST_RANKS, fd, NULL);
 }
 
+/* BANYAN_ROOT=file:PATH. */
+static banyan_status meet_by_file(const char *path, banyan_launch *out, banyan_error *err)
+{
+    if (!*path || strlen(path) >= sizeof out->root)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_ROOT=file:PATH: a path has 1 to %zu bytes",
+                           sizeof out->root - 1);
+    out->meeting = BANYAN_MEET_BY_FILE;
+    snprintf(out->root, sizeof out->root, "%s", path);
+    return BANYAN_SUCCESS;
+}
+
 /* BANYAN_ROOT is an address, or says through what rank 0 tells the others where it is; where nobody says,
  * PMIx does if it is there, which other users of it do not mind, else PMI. */
 static banyan_status find_meeting(banyan_lookup lookup, void *context, const char *root, banyan_launch *out,
@@ -221,6 +234,8 @@ static banyan_status find_meeting(banyan_lookup lookup, void *context, const cha
 {
     int is_pmi = !strcmp(root, "pmi"), is_pmix = !strcmp(root, "pmix");
 
+    if (!strncmp(root, FILE_PREFIX, strlen(FILE_PREFIX)))
+        return meet_by_file(root + strlen(FILE_PREFIX), out, err);
     if (*root && !is_pmi && !is_pmix)
         snprintf(out->root, sizeof out->root, "%.270s", root);
     if (!is_pmi && !is_pmix && out->size && (out->root[0] || out->size == 1))
