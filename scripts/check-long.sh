@@ -44,8 +44,13 @@ scripts/browser.sh build/release/banyan
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
 # The same with 64 ranks, whose control tree has two levels, for a third of that time.
-cmake --build build/release -j "$jobs" --target test_multi_soak -- --quiet
+cmake --build build/release -j "$jobs" --target test_multi_soak test_multi_faults -- --quiet
 BANYAN_SOAK_RANKS=64 BANYAN_SOAK_SECONDS=$((${BANYAN_SOAK_SECONDS:-1800} / 3)) BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/release/tests/test_multi_soak
+
+# All fault tests with a control tree of several levels, which they have too few ranks for by default.
+for transport in auto tcp; do
+    BANYAN_CONTROL_FANOUT=2 BANYAN_TRANSPORT=$transport build/release/tests/test_multi_faults
+done
 
 # Speeds that change at random while ranks are killed and the others learn the network; needs root, and says so.
 BANYAN_SOAK_SECONDS=${BANYAN_DRIFT_SECONDS:-300} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_drift || [ $? = 77 ]
