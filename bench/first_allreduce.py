@@ -122,8 +122,9 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         found = contestants(options, folder)
         print(f"{'ranks':>6}" + "".join(f"  {name:>24}" for name in found), flush=True)
+        failed = set()  # who could not do it with fewer ranks does not fill the machine with more
         for ranks in options.ranks:
-            times = {name: [] for name in found}
+            times = {name: [None] if name in failed else [] for name in found}
             for _ in range(options.repeat):
                 for name, command in found.items():
                     if None not in times[name]:  # who has failed once is not asked again
@@ -131,8 +132,11 @@ def main():
             cells = []
             for name in found:
                 ok = [t for t in times[name] if t is not None]
-                cells.append(f"{statistics.median(ok):.2f} ({min(ok):.2f} to {max(ok):.2f})" if len(ok) == options.repeat
-                             else f"none in {options.limit:g} s")
+                if len(ok) == options.repeat:
+                    cells.append(f"{statistics.median(ok):.2f} ({min(ok):.2f} to {max(ok):.2f})")
+                else:
+                    cells.append("not tried" if name in failed else f"none in {options.limit:g} s")
+                    failed.add(name)
             print(f"{ranks:>6}" + "".join(f"  {cell:>24}" for cell in cells), flush=True)
 
 

@@ -1,7 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What a rank costs as ranks grow, on this machine: time to start, call once and end; sockets and memory of rank 1
-# while calls go on. Arguments: command line, transport, algorithm, numbers of ranks.
+# while calls go on. Arguments: command line, transport, algorithm, numbers of ranks. With bench/results/scale.txt:
+#   for how in 'tcp double-tree 2 4 8 16 32 64' 'shm double-tree 4 16 64' 'tcp direct 4 16 32'; do
+#       bench/scale.sh build/release/banyan $how; done > bench/results/scale.txt
 set -u
 banyan=${1:-build/release/banyan}
 transport=${2:-tcp}
@@ -27,6 +29,7 @@ look_at_last() {
         "$(awk '/^Private/ {sum += $2} END {print sum}' "/proc/$last/smaps_rollup")"
 }
 
+echo "# bench/scale.sh $transport $algorithm, commit $(git -C "$(dirname "$0")" rev-parse --short HEAD), $(uname -m), $(nproc) cores, $(date +%F)"
 printf '%6s %10s %10s %14s\n' ranks start_s sockets private_KiB
 for ranks; do
     start=$(seconds "$banyan" bench -n "$ranks" --transport "$transport" --algo "$algorithm" -b 8 -e 8 --iters 1 -w 0 -c 0)

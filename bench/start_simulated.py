@@ -11,7 +11,7 @@ and run by `banyan sim` in the fluid model, on the networks of bench/scale_simul
     meet   three round trips of 64 bytes between rank 0 and each other (connection, handshake), and every descriptor to rank 0
     hand   all descriptors along the tree of 16 children per rank, each connection after three round trips
     join   the control tree: three round trips along its connections, then a message of 12 bytes up and one of 8 down
-    plan   the plan of the first all-reduce, of 1 KiB, as JSON down the control tree
+    plan   the plan of the first all-reduce, of 1 KiB, as bytes down the control tree
     reduce that all-reduce
 
 Steps follow each other, and round trips along the tree are simulated as messages that go all the way up or down, so the sum
@@ -31,8 +31,31 @@ import scale_simulated as scale
 RESULTS = scale.ROOT / "bench/results/start_simulated.csv"
 BEGIN, END = "<!-- begin: bench/start_simulated.py page -->\n", "<!-- end -->\n"
 FANOUT, DESCRIPTOR, HELLO, JOINED, READY = 16, 512, 64, 12, 8  # src/bootstrap/store.h, card.h; src/group/control.h
+COLLECTIVES = ["allreduce", "reducescatter", "allgather", "broadcast", "reduce", "gather", "scatter", "alltoall"]
 STEPS = ["meet_s", "hand_s", "join_s", "plan_s", "reduce_s"]
 FIELDS = ["spec", "failures", "ranks", *STEPS, "plan_bytes", "root_out_bytes", "commit", "machine", "date"]
+
+
+def packed_bytes(schedule):
+    """As src/schedule/wire.c writes it: seven bits per byte, ascending values as differences."""
+    def number(value):
+        return max(1, (value.bit_length() + 6) // 7)
+
+    def numbers(values):
+        return number(len(values)) + sum(number(value) for value in values)
+
+    def steps(values):
+        return [after - before for before, after in zip([0, *values], values)]
+
+    labels = [schedule["topology"], schedule["algorithm"]]
+    head = [COLLECTIVES.index(schedule["collective"]), schedule["root"], schedule["nodes"], schedule.get("barrier", 0)]
+    transfers = schedule["transfers"]
+    rounds = steps([transfer[0] for transfer in transfers])
+    return (sum(map(number, head)) + sum(number(len(label)) + len(label) for label in labels) + numbers(steps(schedule["active"]))
+            + numbers(steps(schedule["cut"])[1:]) + 1 + sum(map(number, schedule.get("owner", [])))
+            + number(len(schedule["routes"])) + sum(map(numbers, schedule["routes"])) + number(len(transfers))
+            + sum(number(step) + sum(map(number, t[1:5])) + number(2 * t[6] + 1) + number(t[7] + 1)
+                  for step, t in zip(rounds, transfers)))
 
 
 def level(rank):
@@ -89,7 +112,7 @@ class Start:
         told, _, _ = scale.run([self.banyan, "plan", self.spec, *self.options, "--bytes", "1KiB", "-o", str(plan), "--json"])
         first, _, _ = scale.run([self.banyan, "sim", self.spec, *self.options, "--bytes", "1KiB", "--algo", told["algorithm"],
                                  "--json"])
-        plan_bytes = plan.stat().st_size
+        plan_bytes = packed_bytes(json.loads(plan.read_text()))
         return {"ranks": n, "plan_bytes": plan_bytes,
                 "meet_s": hello + self.seconds("gather", direct(n, True), DESCRIPTOR * n),
                 "hand_s": edge + self.seconds("broadcast", down(n), DESCRIPTOR * n),

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What takes too long for every change: tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
-# networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
+# networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun (also with etcd) and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -44,8 +44,13 @@ scripts/browser.sh build/release/banyan
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
 # The same with 64 ranks, whose control tree has two levels, for a third of that time.
-cmake --build build/release -j "$jobs" --target test_multi_soak -- --quiet
+cmake --build build/release -j "$jobs" --target test_multi_soak test_multi_faults -- --quiet
 BANYAN_SOAK_RANKS=64 BANYAN_SOAK_SECONDS=$((${BANYAN_SOAK_SECONDS:-1800} / 3)) BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/release/tests/test_multi_soak
+
+# All fault tests with a control tree of several levels, which they have too few ranks for by default.
+for transport in auto tcp; do
+    BANYAN_CONTROL_FANOUT=2 BANYAN_TRANSPORT=$transport build/release/tests/test_multi_faults
+done
 
 # Speeds that change at random while ranks are killed and the others learn the network; needs root, and says so.
 BANYAN_SOAK_SECONDS=${BANYAN_DRIFT_SECONDS:-300} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_drift || [ $? = 77 ]
@@ -59,7 +64,8 @@ scripts/probe-networks.sh build/release/banyan
 cmake --build build/release -j "$jobs" --target bench_ranks -- --quiet
 bench/ranks.sh build/release/bench/bench_ranks "${BANYAN_RANKS:-256}"
 
-# Real launchers, as far as they are installed (mpich, openmpi-bin, libpmix2, python3-torch, slurm-wlm, munge); each says what is missing.
+# Real launchers, as far as they can be installed; each says what is missing.
+scripts/setup.sh mpich openmpi-bin libpmix2 python3-torch etcd-server python3-etcd slurm-wlm munge
 for launcher in hydra openmpi torchrun slurm; do
     bash tests/launchers/$launcher.sh "$PWD" "$PWD/build/release/banyan" || [ $? = 77 ]
 done

@@ -15,11 +15,14 @@ enum { MOST_RANKS = 1 << 20 };
 /* From SYSTEM_PORTS on, Linux gives ports to whoever connects (net.ipv4.ip_local_port_range). */
 enum { FIRST_PORT = 20000, SYSTEM_PORTS = 32768 };
 
+#define FILE_PREFIX "file:"
+
 typedef struct {
     const char *launcher;
     const char *rank, *size;             /* size NULL: PMIx knows */
     const char *local_rank, *local_size; /* NULL: not told */
     const char *job[2];                  /* the first that is set */
+    const char *step; /* of several that one job may run at once; NULL: one job, one step */
 } known_launcher;
 
 static const known_launcher known[] = {
@@ -28,38 +31,55 @@ static const known_launcher known[] = {
      "WORLD_SIZE",
      "LOCAL_RANK",
      "LOCAL_WORLD_SIZE",
-     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"},
+     NULL},
     {"Open MPI",
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
-     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
+     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
+     NULL},
     {"MVAPICH",
      "MV2_COMM_WORLD_RANK",
      "MV2_COMM_WORLD_SIZE",
      "MV2_COMM_WORLD_LOCAL_RANK",
      "MV2_COMM_WORLD_LOCAL_SIZE",
-     {"PMI_JOBID", "SLURM_JOB_ID"}},
-    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, {"FLUX_JOB_ID", NULL}},
+     {"PMI_JOBID", "SLURM_JOB_ID"},
+     NULL},
+    {"Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", "FLUX_TASK_LOCAL_ID", NULL, {"FLUX_JOB_ID", NULL}, NULL},
     {"JSM",
      "JSM_NAMESPACE_RANK",
      "JSM_NAMESPACE_SIZE",
      "JSM_NAMESPACE_LOCAL_RANK",
      "JSM_NAMESPACE_LOCAL_SIZE",
-     {"LSB_JOBID", NULL}},
-    {"PALS", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE", {"PALS_APID", "PBS_JOBID"}},
-    {"PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", {"PMI_JOBID", "SLURM_JOB_ID"}},
+     {"PMIX_NAMESPACE", "LSB_JOBID"},
+     NULL},
+    {"PALS",
+     "PALS_RANKID",
+     "PMI_SIZE",
+     "PALS_LOCAL_RANKID",
+     "PMI_LOCAL_SIZE",
+     {"PALS_APID", "PBS_JOBID"},
+     NULL},
+    {"PMI",
+     "PMI_RANK",
+     "PMI_SIZE",
+     "MPI_LOCALRANKID",
+     "MPI_LOCALNRANKS",
+     {"PMI_JOBID", "SLURM_JOB_ID"},
+     NULL},
     {"Slurm",
      "SLURM_PROCID",
      "SLURM_NTASKS",
      "SLURM_LOCALID",
      "SLURM_TASKS_PER_NODE",
-     {"SLURM_JOB_ID", NULL}},
-    {"PMIx", "PMIX_RANK", NULL, NULL, NULL, {"PMIX_NAMESPACE", NULL}},
-    {"Kubeflow Trainer", "PET_NODE_RANK", "PET_NNODES", NULL, NULL, {"PET_MASTER_ADDR", NULL}},
-    {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}},
-    {"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", NULL, NULL, {NULL, NULL}},
+     {"SLURM_JOB_ID", NULL},
+     "SLURM_STEP_ID"},
+    {"PMIx", "PMIX_RANK", NULL, NULL, NULL, {"PMIX_NAMESPACE", NULL}, NULL},
+    {"Kubeflow Trainer", "PET_NODE_RANK", "PET_NNODES", NULL, NULL, {"PET_MASTER_ADDR", NULL}, NULL},
+    {"LeaderWorkerSet", "LWS_WORKER_INDEX", "LWS_GROUP_SIZE", NULL, NULL, {"LWS_LEADER_ADDRESS", NULL}, NULL},
+    {"Kubernetes", "JOB_COMPLETION_INDEX", "WORLD_SIZE", NULL, NULL, {NULL, NULL}, NULL},
 };
 
 static banyan_status read_number(const char *name, const char *text, int low, int high, int *out,
@@ -80,6 +100,7 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
 {
     const char *rank = l->local_rank ? lookup(context, l->local_rank) : NULL;
     const char *size = l->local_size ? lookup(context, l->local_size) : NULL;
+    const char *step = l->step ? lookup(context, l->step) : NULL;
 
     out->local_rank = -1;
     if (rank && read_number(l->local_rank, rank, 0, MOST_RANKS, &out->local_rank, NULL))
@@ -90,7 +111,8 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
         const char *job = l->job[i] ? lookup(context, l->job[i]) : NULL;
 
         if (job)
-            snprintf(out->job, sizeof out->job, "%s:%.150s", l->launcher, job);
+            snprintf(out->job, sizeof out->job, "%s:%.130s%s%.20s", l->launcher, job, step ? "." : "",
+                     step ? step : "");
     }
 }
 
@@ -194,6 +216,17 @@ static int has_pmi(banyan_lookup lookup, void *context, int *fd)
     return socket && !read_number("PMI_FD", socket, 0, MOST_RANKS, fd, NULL);
 }
 
+/* BANYAN_ROOT=file:PATH. */
+static banyan_status meet_by_file(const char *path, banyan_launch *out, banyan_error *err)
+{
+    if (!*path || strlen(path) >= sizeof out->root)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "BANYAN_ROOT=file:PATH: a path has 1 to %zu bytes",
+                           sizeof out->root - 1);
+    out->meeting = BANYAN_MEET_BY_FILE;
+    snprintf(out->root, sizeof out->root, "%s", path);
+    return BANYAN_SUCCESS;
+}
+
 /* BANYAN_ROOT is an address, or says through what rank 0 tells the others where it is; where nobody says,
  * PMIx does if it is there, which other users of it do not mind, else PMI. */
 static banyan_status find_meeting(banyan_lookup lookup, void *context, const char *root, banyan_launch *out,
@@ -201,6 +234,8 @@ static banyan_status find_meeting(banyan_lookup lookup, void *context, const cha
 {
     int is_pmi = !strcmp(root, "pmi"), is_pmix = !strcmp(root, "pmix");
 
+    if (!strncmp(root, FILE_PREFIX, strlen(FILE_PREFIX)))
+        return meet_by_file(root + strlen(FILE_PREFIX), out, err);
     if (*root && !is_pmi && !is_pmix)
         snprintf(out->root, sizeof out->root, "%.270s", root);
     if (!is_pmi && !is_pmix && out->size && (out->root[0] || out->size == 1))

@@ -6,8 +6,13 @@
 #include "core/auth.h"
 #include "core/settings.h"
 
-/* Where ranks meet: at an address that all know, or where rank 0 tells through the launcher. */
-typedef enum { BANYAN_MEET_AT_ROOT, BANYAN_MEET_BY_PMI, BANYAN_MEET_BY_PMIX } banyan_launch_meeting;
+/* Where ranks meet: at an address that all know, or where rank 0 tells through the launcher or a file. */
+typedef enum {
+    BANYAN_MEET_AT_ROOT,
+    BANYAN_MEET_BY_PMI,
+    BANYAN_MEET_BY_PMIX,
+    BANYAN_MEET_BY_FILE
+} banyan_launch_meeting;
 
 typedef struct {
     const char *launcher; /* 'torchrun' */
@@ -15,7 +20,7 @@ typedef struct {
     banyan_launch_meeting meeting;
     int pmi_fd;
     int local_rank, local_size; /* among the ranks of this host; -1 and 0: not said */
-    char root[280];             /* HOST:PORT where ranks meet; empty: not known */
+    char root[280];             /* HOST:PORT where ranks meet, or the file; empty: not known */
     char job[200];              /* what is the same in all processes of the job and no other; may be empty */
 } banyan_launch;
 

@@ -7,6 +7,7 @@
 
 #include "bootstrap/launch.h"
 #include "bootstrap/listen.h"
+#include "bootstrap/meeting_file.h"
 #include "bootstrap/pmi.h"
 #include "bootstrap/pmix.h"
 #include "bootstrap/store.h"
@@ -304,13 +305,13 @@ static banyan_status read_digits(const char *text, banyan_unique_id *out, banyan
 
     for (size_t i = 0; i < sizeof out->bytes; i++) {
         if (strspn(text + 2 * i, "0123456789abcdef") < 2 || sscanf(text + 2 * i, "%2x", &byte) != 1)
-            return banyan_fail(err, BANYAN_REMOTE_ERROR, "the launcher has changed what rank 0 has told");
+            return banyan_fail(err, BANYAN_REMOTE_ERROR, "what rank 0 has told was changed on its way");
         out->bytes[i] = (char)(unsigned char)byte;
     }
     return BANYAN_SUCCESS;
 }
 
-/* Rank 0 serves the meeting where it likes, and tells the others where through the launcher. */
+/* Rank 0 serves the meeting where it likes, and tells the others where through the launcher or a file. */
 static banyan_status join_told(banyan_launch *launch, int timeout_ms, const banyan_config *config,
                                banyan_comm **out, banyan_error *err)
 {
@@ -319,6 +320,7 @@ static banyan_status join_told(banyan_launch *launch, int timeout_ms, const bany
     banyan_unique_id id;
     banyan_secret secret = {{0}};
     banyan_status status = BANYAN_SUCCESS;
+    int has_file = 0;
 
     if (!launch->size)
         status = banyan_pmix_count(&launch->size, timeout_ms, err);
@@ -330,6 +332,9 @@ static banyan_status join_told(banyan_launch *launch, int timeout_ms, const bany
     }
     if (!status && launch->meeting == BANYAN_MEET_BY_PMIX)
         status = banyan_pmix_share(text, sizeof text, timeout_ms, err);
+    else if (!status && launch->meeting == BANYAN_MEET_BY_FILE)
+        has_file = !(status = banyan_meeting_file_share(launch->root, launch->rank, text, sizeof text,
+                                                        timeout_ms, err));
     else if (!status)
         status = banyan_pmi_share(launch->pmi_fd, launch->rank, text, sizeof text, timeout_ms, err);
     if (!status)
@@ -338,6 +343,8 @@ static banyan_status join_told(banyan_launch *launch, int timeout_ms, const bany
         status = read_id(&id, &address, &secret, err);
     if (!status)
         status = join_at(&address, &secret, launch->rank, launch->size, config, 1, out, err);
+    if (has_file && launch->rank == 0)
+        banyan_meeting_file_remove(launch->root);
     banyan_auth_forget(text, sizeof text);
     banyan_auth_forget(&secret, sizeof secret);
     return status;

@@ -80,7 +80,7 @@
     X(NCCL_LANES, INTEGER, "4", "1..16", "how many of NCCL's calls go on at a time between the nodes")       \
     X(RANK, INTEGER, "-1", "-1..1048575", "this process's rank, for jobs without another launcher")          \
     X(SIZE, INTEGER, "0", "0..1048576", "how many ranks the job has, together with BANYAN_RANK")             \
-    X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT; rank 0 listens there")                           \
+    X(ROOT, STRING, "", NULL, "where ranks meet: HOST:PORT of rank 0, or file:PATH, pmix, pmi")              \
     X(SECRET, HIDDEN, "", NULL, "what the processes of the job prove to each other that they know")          \
     X(SECRET_FILE, STRING, "", NULL, "a file with the secret, readable by its owner alone")                  \
     X(CONTROL_FANOUT, INTEGER, "16", "2..32",                                                                \

@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/text.h"
 #include "group/world_internal.h"
+#include "schedule/wire.h"
 #include "transport/bytes.h"
 
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
@@ -261,18 +262,17 @@ static banyan_status publish(banyan_world *world, const banyan_call *call, const
 {
     unsigned char head[PLAN_HEADER];
     banyan_text text = BANYAN_TEXT_EMPTY;
-    char *schedule = NULL;
-    banyan_status status = outcome ? BANYAN_SUCCESS : banyan_schedule_format(plan->schedule, &schedule, err);
+    banyan_status status;
 
-    if (status)
-        return status;
     write_label(world->calls_made, call, outcome ? 0 : plan->digest, head);
     banyan_put32(head + BANYAN_LABEL_BYTES,
                  (uint32_t)outcome | (!outcome && plan->type == BANYAN_GROUP_ANY_TYPE ? FOR_ALL_TYPES : 0u) |
                      (!outcome && plan->is_paced ? PACED : 0u));
     banyan_text_add_bytes(&text, (const char *)head, sizeof head);
-    banyan_text_add(&text, "%s", outcome ? why->text : schedule);
-    banyan_free(schedule);
+    if (outcome)
+        banyan_text_add(&text, "%s", why->text);
+    else
+        banyan_schedule_pack(plan->schedule, &text);
     if (text.failed)
         status = banyan_fail_memory(err);
     else
@@ -343,7 +343,7 @@ banyan_status banyan_world_adopt(banyan_world *world, banyan_group_plan **plans,
 
     if (outcome)
         return banyan_fail(err, outcome, "%s", text);
-    status = banyan_schedule_parse(text, letter->bytes - PLAN_HEADER, &schedule, err);
+    status = banyan_schedule_unpack(text, letter->bytes - PLAN_HEADER, &schedule, err);
     if (!status)
         status = banyan_group_plan_adopt(plans, world->setup, call->collective, call->root, size_class,
                                          head & FOR_ALL_TYPES ? BANYAN_GROUP_ANY_TYPE : (int)call->type,

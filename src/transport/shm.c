@@ -41,11 +41,12 @@ static shm_endpoint *own(banyan_endpoint *base)
 
 static void close_peer(shm_peer *peer)
 {
-    for (int way = 0; way < SHM_WAYS; way++)
+    for (int way = 0; peer->chunks && way < SHM_WAYS; way++)
         for (int i = 0; i < SHM_CHUNKS; i++) {
-            banyan_shm_unmap(&peer->own_chunks[way][i]);
-            banyan_shm_unmap(&peer->their_chunks[way][i]);
+            banyan_shm_unmap(&peer->chunks->own[way][i]);
+            banyan_shm_unmap(&peer->chunks->theirs[way][i]);
         }
+    banyan_free(peer->chunks);
     banyan_shm_peer_regions_fini(peer);
     banyan_shm_unmap(&peer->seat);
     banyan_shm_segment_fini(&peer->segment);

@@ -89,7 +89,7 @@ static banyan_status add_senders(shm_endpoint *e, int member, int wanted, banyan
 {
     shm_peer *peer = &e->peers[member];
     uint32_t chunk = chunk_count(&e->own, SHM_OUTGOING, member), count = next_chunk(peer->to_count, wanted);
-    shm_mapping *mapping = &peer->own_chunks[SHM_OUTGOING][chunk < SHM_CHUNKS ? chunk : 0];
+    shm_mapping *mapping = &peer->chunks->own[SHM_OUTGOING][chunk < SHM_CHUNKS ? chunk : 0];
     shm_sender *grown = banyan_realloc(peer->to, (size_t)peer->to_count + count, sizeof *grown);
     banyan_status status;
 
@@ -113,7 +113,7 @@ static banyan_status add_receivers(shm_endpoint *e, int member, int wanted, bany
 {
     shm_peer *peer = &e->peers[member];
     uint32_t chunk = chunk_count(&e->own, SHM_INCOMING, member), count = next_chunk(peer->from_count, wanted);
-    shm_mapping *mapping = &peer->own_chunks[SHM_INCOMING][chunk < SHM_CHUNKS ? chunk : 0];
+    shm_mapping *mapping = &peer->chunks->own[SHM_INCOMING][chunk < SHM_CHUNKS ? chunk : 0];
     shm_receiver *grown = banyan_realloc(peer->from, (size_t)peer->from_count + count, sizeof *grown);
     banyan_status status;
 
@@ -154,6 +154,10 @@ banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, i
     status = banyan_shm_watch(e, peer, err);
     if (status)
         return status;
+    if (!e->peers[peer].chunks)
+        e->peers[peer].chunks = banyan_alloc(1, sizeof *e->peers[peer].chunks);
+    if (!e->peers[peer].chunks)
+        return banyan_fail_memory(err);
     try_reading(e, &e->peers[peer]);
     if (to_peer > e->peers[peer].to_count)
         status = add_senders(e, peer, to_peer, err);
@@ -173,7 +177,7 @@ static shm_mapping *find_chunk(shm_endpoint *e, int member, int way, int stream,
 
     for (uint32_t i = 0; i < chunks && i < SHM_CHUNKS; i++) {
         const shm_chunk *chunk = &lane->chunks[i];
-        shm_mapping *mapping = &peer->their_chunks[way][i];
+        shm_mapping *mapping = &peer->chunks->theirs[way][i];
 
         if ((uint32_t)stream < chunk->first || (uint32_t)stream - chunk->first >= chunk->count)
             continue;

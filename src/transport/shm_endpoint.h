@@ -21,6 +21,12 @@ typedef struct {
     int is_refused; /* or one could not */
 } shm_own_region;
 
+/* Where the streams of a peer are mapped. */
+typedef struct {
+    shm_mapping own[SHM_WAYS][SHM_CHUNKS], theirs[SHM_WAYS][SHM_CHUNKS];
+} shm_chunks;
+
+/* Every rank has one of each other, so it is small. */
 typedef struct {
     shm_segment segment;  /* header NULL: not on this host, or in no process */
     int rank;             /* to name it by; -1: a relay */
@@ -32,10 +38,9 @@ typedef struct {
     shm_sender *to;
     shm_receiver *from;
     int to_count, from_count;
-    shm_mapping own_chunks[SHM_WAYS][SHM_CHUNKS];
-    shm_mapping their_chunks[SHM_WAYS][SHM_CHUNKS];
-    shm_area *regions; /* BANYAN_SHM_MAX_REGIONS; NULL: none is mapped yet */
-    shm_mapping seat;  /* also in the own place */
+    shm_chunks *chunks; /* NULL: no plan uses this peer yet */
+    shm_area *regions;  /* BANYAN_SHM_MAX_REGIONS; NULL: none is mapped yet */
+    shm_mapping seat;   /* also in the own place */
 } shm_peer;
 
 typedef struct {

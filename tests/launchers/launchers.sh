@@ -18,6 +18,12 @@ need() { # PROGRAM...
     for program; do command -v "$program" > /dev/null || skip "there is no $program"; done
 }
 
+free_ports() { # that many of this machine, found by the system
+    python3 -c 'import socket, sys
+s = [socket.create_server(("127.0.0.1", 0)) for i in range(int(sys.argv[1]))]
+print(*(x.getsockname()[1] for x in s))' "$1"
+}
+
 complain() { # WHAT, with the output in $place/out
     echo "FAILED: $*"
     tail -n 12 "$place/out" | sed 's/^/  | /'

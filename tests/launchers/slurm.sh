@@ -24,13 +24,7 @@ stop() {
 }
 trap stop EXIT
 
-free_ports() { # three of them, found by the system
-    python3 -c 'import socket
-s = [socket.create_server(("127.0.0.1", 0)) for i in range(3)]
-print(*(x.getsockname()[1] for x in s))'
-}
-
-read -r controller first second <<< "$(free_ports)"
+read -r controller first second <<< "$(free_ports 3)"
 host=$(hostname)
 head -c 1024 /dev/urandom > "$place/munge.key"
 chmod 400 "$place/munge.key"
@@ -75,6 +69,16 @@ for _ in $(seq 300); do
     sleep 0.2
 done
 
+# Two steps of one job, at once and on one node.
+cat > "$place/two-steps" << 'STEPS'
+#!/bin/bash
+srun --overlap --mpi=none -N1 -n4 -w n1 "$@" &
+first=$!
+srun --overlap --mpi=none -N1 -n4 -w n1 "$@" || exit
+wait $first
+STEPS
+chmod 755 "$place/two-steps"
+check_bench "Slurm, two steps of a job" salloc -N1 -n8 -w n1 "$place/two-steps"
 check_launcher "Slurm, one node" srun --mpi=none -N1 -n4
 if srun --mpi=list 2>&1 | grep -q pmi2; then
     check_launcher "Slurm, two nodes, PMI-1" env BANYAN_ROOT=pmi srun --mpi=pmi2 -N2 -n4

@@ -63,6 +63,23 @@ TEST(our_own_variables_start_a_job)
     unsetenv("BANYAN_ROOT");
 }
 
+/* Rank 0 tells the others through it where it is, and takes it away; a second job does not find the first's.
+ */
+TEST(a_file_starts_a_job)
+{
+    char folder[] = "/tmp/banyan-meeting-XXXXXX", root[80];
+
+    assert_non_null(mkdtemp(folder));
+    snprintf(root, sizeof root, "file:%s/place", folder);
+    setenv("BANYAN_ROOT", root, 1);
+    for (int i = 0; i < 2; i++) {
+        job_run(RANKS, start_by_environment);
+        assert_int_not_equal(access(root + strlen("file:"), F_OK), 0);
+    }
+    unsetenv("BANYAN_ROOT");
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static int start_as_torchrun_does(job_rank *self)
 {
     char text[60];
@@ -400,6 +417,7 @@ int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(our_own_variables_start_a_job),
+        cmocka_unit_test(a_file_starts_a_job),
         cmocka_unit_test(torchruns_variables_start_a_job),
         cmocka_unit_test(ipv6_works_where_the_machine_has_it),
         cmocka_unit_test(ports_stay_in_their_range),

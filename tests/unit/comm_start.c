@@ -204,6 +204,13 @@ TEST(every_launcher_is_recognised)
                                              "SLURM_STEP_NODELIST=n1,n2",
                                              "BANYAN_ROOT=pmi",
                                              NULL};
+    static const char *const file[] = {"PMI_RANK=1",
+                                       "PMI_SIZE=2",
+                                       "PMI_FD=7",
+                                       "MASTER_ADDR=n",
+                                       "MASTER_PORT=9",
+                                       "BANYAN_ROOT=file:/shared/job 7",
+                                       NULL};
     static const char *const pals[] = {"PALS_RANKID=4", "PMI_RANK=4", "PMI_SIZE=8", "BANYAN_ROOT=h:2", NULL};
     static const char *const trainer[] = {"PET_NODE_RANK=1",
                                           "PET_NNODES=2",
@@ -227,24 +234,25 @@ TEST(every_launcher_is_recognised)
     static const struct {
         const char *const *environment;
         const char *launcher, *root;
-        int rank, size;
+        int rank, size, is_told; /* rank 0 says where, through the launcher or a file */
     } cases[] = {
-        {own, "BANYAN_RANK", "h:1", 1, 3},
-        {torchrun, "torchrun", "n:29501", 2, 4},
-        {open_mpi, "Open MPI", "127.0.0.1:", 1, 2},
-        {pmi, "PMI", "h:2", 0, 2},
-        {pmix, "PMIx", "", 3, 0},
-        {slurm_pmix, "Slurm", "n1:", 1, 2},
-        {hydra, "PMI", "", 1, 2},
-        {slurm_told, "Slurm", "", 1, 2},
-        {pals, "PALS", "h:2", 4, 8},
-        {trainer, "Kubeflow Trainer", "t-0.t:29401", 1, 2},
-        {indexed, "Kubernetes", "job-0.svc:29501", 2, 3},
-        {mvapich, "MVAPICH", "h:2", 0, 2},
-        {slurm, "Slurm", "nid004:", 3, 8},
-        {flux, "Flux", "h:3", 5, 6},
-        {jsm, "JSM", "127.0.0.1:", 1, 2},
-        {lws, "LeaderWorkerSet", "job-0.job.space:", 1, 4},
+        {own, "BANYAN_RANK", "h:1", 1, 3, 0},
+        {torchrun, "torchrun", "n:29501", 2, 4, 0},
+        {open_mpi, "Open MPI", "127.0.0.1:", 1, 2, 0},
+        {pmi, "PMI", "h:2", 0, 2, 0},
+        {pmix, "PMIx", "", 3, 0, 1},
+        {slurm_pmix, "Slurm", "n1:", 1, 2, 0},
+        {hydra, "PMI", "", 1, 2, 1},
+        {slurm_told, "Slurm", "", 1, 2, 1},
+        {file, "PMI", "/shared/job 7", 1, 2, 1},
+        {pals, "PALS", "h:2", 4, 8, 0},
+        {trainer, "Kubeflow Trainer", "t-0.t:29401", 1, 2, 0},
+        {indexed, "Kubernetes", "job-0.svc:29501", 2, 3, 0},
+        {mvapich, "MVAPICH", "h:2", 0, 2, 0},
+        {slurm, "Slurm", "nid004:", 3, 8, 0},
+        {flux, "Flux", "h:3", 5, 6, 0},
+        {jsm, "JSM", "127.0.0.1:", 1, 2, 0},
+        {lws, "LeaderWorkerSet", "job-0.job.space:", 1, 4, 0},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -257,7 +265,7 @@ TEST(every_launcher_is_recognised)
         assert_int_equal(launch.rank, cases[i].rank);
         assert_int_equal(launch.size, cases[i].size);
         assert_int_equal(strncmp(launch.root, cases[i].root, strlen(cases[i].root)), 0);
-        assert_int_equal(launch.meeting == BANYAN_MEET_AT_ROOT, launch.root[0] != '\0');
+        assert_int_equal(launch.meeting != BANYAN_MEET_AT_ROOT, cases[i].is_told);
     }
 }
 
@@ -277,6 +285,23 @@ TEST(ranks_do_not_meet_at_ports_that_the_system_gives_away)
         assert_in_range(port[i], 1024, 32767);
     }
     assert_int_not_equal(port[1], port[2]); /* of another job of the same name */
+}
+
+/* Else ranks of two steps that run at once would meet each other. */
+TEST(steps_of_a_slurm_job_meet_at_ports_of_their_own)
+{
+    static const char *const steps[] = {"SLURM_STEP_ID=0", "SLURM_STEP_ID=1"};
+    banyan_launch launches[2];
+
+    for (int i = 0; i < 2; i++) {
+        const char *environment[] = {"SLURM_PROCID=0", "SLURM_NTASKS=2", "SLURM_TASKS_PER_NODE=2",
+                                     "SLURM_JOB_ID=7", steps[i],         NULL};
+
+        assert_int_equal(detect(environment, &launches[i], NULL), 0);
+        assert_int_equal(strncmp(launches[i].root, "127.0.0.1:", 10), 0);
+    }
+    assert_string_not_equal(launches[0].root, launches[1].root);
+    assert_string_not_equal(launches[0].job, launches[1].job); /* nor do they have the same secret */
 }
 
 /* The network of a group has switches besides its ranks. */
@@ -351,6 +376,7 @@ int main(void)
         cmocka_unit_test(ranks_are_listed_in_ranges),
         cmocka_unit_test(every_launcher_is_recognised),
         cmocka_unit_test(ranks_do_not_meet_at_ports_that_the_system_gives_away),
+        cmocka_unit_test(steps_of_a_slurm_job_meet_at_ports_of_their_own),
         cmocka_unit_test(as_many_ranks_as_the_manual_says_fit),
         cmocka_unit_test(wrong_launcher_variables_are_named),
         cmocka_unit_test(a_secret_file_must_be_its_owners_alone),

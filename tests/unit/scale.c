@@ -12,6 +12,9 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "group/control_internal.h"
+#include "schedule/build.h"
+#include "schedule/wire.h"
+#include "transport/shm_endpoint.h"
 
 enum { MOST = 16384, FANOUT = BANYAN_CONTROL_FANOUT };
 
@@ -227,16 +230,59 @@ TEST(those_below_a_tenth_that_dies_find_refuges_with_64_connections_at_most)
     for_each_size(check_losses);
 }
 
+/* ---- The plan. */
+
+/* Two trees of fan-out two over all ranks, up and down, with half of the vector each. */
+static banyan_schedule *make_double_tree(int size)
+{
+    banyan_schedule *schedule = NULL;
+    int *active = banyan_alloc((size_t)size, sizeof *active);
+    banyan_builder builder;
+
+    assert_non_null(active);
+    for (int r = 0; r < size; r++)
+        active[r] = r;
+    banyan_builder_init(&builder, BANYAN_COLLECTIVE_ALLREDUCE, 0, size, active, size);
+    banyan_builder_cut_evenly(&builder, 2);
+    for (int r = 1; r < size; r++)
+        for (int tree = 0; tree < 2; tree++) {
+            int above = banyan_tree_parent(2, r);
+            int child = tree ? size - 1 - r : r, parent = tree ? size - 1 - above : above;
+
+            banyan_builder_reduce(&builder, 20 - banyan_tree_level(2, r), child, parent, tree, 1, tree);
+            banyan_builder_copy(&builder, 20 + banyan_tree_level(2, r), parent, child, tree, 1, tree);
+        }
+    assert_int_equal(banyan_builder_finish(&builder, &schedule, NULL), 0);
+    banyan_free(active);
+    return schedule;
+}
+
+static void check_plan_bytes(int size)
+{
+    banyan_schedule *schedule = make_double_tree(size);
+    banyan_text bytes = BANYAN_TEXT_EMPTY;
+
+    banyan_schedule_pack(schedule, &bytes);
+    assert_in_range(bytes.length, 6 * schedule->transfer_count, 12 * schedule->transfer_count);
+    banyan_text_fini(&bytes);
+    banyan_schedule_destroy(schedule);
+}
+
+TEST(a_plan_takes_at_most_twelve_bytes_per_transfer)
+{
+    for_each_size(check_plan_bytes);
+}
+
 /* ---- Memory. */
 
 /* What a rank keeps of each other: its descriptor, its member of the control tree with six flags and two
- * times, its node, and where it listens. */
+ * times, its node, where it listens, and its segment of shared memory. */
 TEST(a_rank_keeps_about_a_kilobyte_of_each_other)
 {
     size_t bytes = sizeof(banyan_card) + sizeof(member) + 6 + 2 * sizeof(int64_t) + 2 * sizeof(int) +
-                   BANYAN_INTERFACES * sizeof(banyan_address);
+                   BANYAN_INTERFACES * sizeof(banyan_address) + sizeof(shm_peer);
 
-    assert_in_range(bytes, 900, 1100);
+    assert_in_range(bytes, 900, 1200);
 }
 
 int main(void)
@@ -246,6 +292,7 @@ int main(void)
         cmocka_unit_test(a_heartbeat_costs_one_message_per_rank_below),
         cmocka_unit_test(an_exchange_brings_all_parts_to_each_rank),
         cmocka_unit_test(those_below_a_tenth_that_dies_find_refuges_with_64_connections_at_most),
+        cmocka_unit_test(a_plan_takes_at_most_twelve_bytes_per_transfer),
         cmocka_unit_test(a_rank_keeps_about_a_kilobyte_of_each_other),
     };
 
