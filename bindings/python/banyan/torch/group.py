@@ -200,7 +200,7 @@ class BanyanGroup(dist.ProcessGroup):
     def _make(self, store, workers, rank, opts, name):
         timeout, size = getattr(opts, "timeout", None) or self.timeout, len(workers)
         config = config_of(range(size), workers, timeout)
-        comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+        comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group", timeout), **config)
         return native.wrap(BanyanGroup(comm, store, workers, timeout, name or "split"))
 
     def find_status(self):
@@ -625,7 +625,7 @@ def _create(options, _pg_options=None):
     if any(getattr(given, "enable_reconfigure", False) for given in (options, _pg_options)):
         return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout, _name_of(options)))
     config = config_of(range(size), workers, timeout)
-    comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+    comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group", timeout), **config)
     return native.wrap(BanyanGroup(comm, store, workers, timeout, _name_of(options)))
 
 
