@@ -143,7 +143,8 @@ def later():
     rank, size = begin()
     expected = losses_alone(rank, size)
     check_functions(rank, size)
-    check_coalescing(rank, size, "cpu")
+    if native.module():  # torch looks for a backend of C++
+        check_coalescing(rank, size, "cpu")
     check_mesh(rank, size)
     check_sharded(rank, size, expected)
     compare(losses_of(torch.compile(DistributedDataParallel(make_net()), backend="aot_eager"), rank), expected)
@@ -243,7 +244,8 @@ def on_gpu():
     if IS_LATE:
         from torch.distributed.fsdp import FullyShardedDataParallel
 
-        check_coalescing(rank, size, "cuda")
+        if native.module():
+            check_coalescing(rank, size, "cuda")
         compare(losses_of(FullyShardedDataParallel(make_net().cuda()), rank, "cuda"), expected)
     check_schedule_on_gpu(rank, size)
     dist.barrier()
