@@ -4,7 +4,7 @@
  * does them as late as HIP may: when somebody waits for the stream or for an event on it. So a result that is
  * read too early is wrong here as well.
  *
- * HIP_STAND_IN_BYTES limits the device's memory. With -DWITHOUT_EVENTS the driver is one that lacks a call. */
+ * HIP_STAND_IN_BYTES limits the device's memory. With -DWITHOUT_EVENTS the driver lacks a call. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
