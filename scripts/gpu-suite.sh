@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that needs a GPU, in one run: the tests of tests/multi/device.c on the device, calls on PyTorch's streams and in its graphs, DDP,
 # a killed rank, memory that runs out, and the benchmark beside NCCL and Gloo.
-# Arguments: the build folder (with banyan, libbanyan.so.0 and tests/test_multi_device).
+# Arguments: the build folder (with banyan, libbanyan.so.0, tests/test_multi_device and bench/bench_staging_roof).
 # PYTHON: an interpreter with torch. STEPS: those to run, of tests, bench, staged, torch, beside and sanitizer; all but the last by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
 set -u
 build=$(cd "$1" && pwd)
@@ -38,7 +38,10 @@ for ranks in 2 4 8; do
     wants bench && step 60 "$ranks ranks, float32" "$build/banyan" bench --device cuda -n $ranks -b 1K -e 64M -f 16 --iters 100 -w 20 -T 20s
 done
 wants bench && step 60 "4 ranks, bfloat16" "$build/banyan" bench --device cuda -n 4 -b 64M -e 64M -d bfloat16 --iters 100 -w 20 -T 20s
+roof=$build/bench/bench_staging_roof
+[ -e "$roof" ] || roof=$build/bench_staging_roof
 for ranks in 2 4 8; do
+    wants staged && step 60 "$ranks ranks, the roof of staging" "$roof" $ranks
     wants staged && BANYAN_GPU_PATH=staged step 60 "$ranks ranks, staged" "$build/banyan" bench --device cuda -n $ranks -b 64M -e 64M --iters 20 -w 3 -T 20s
 done
 # compute-sanitizer: memory and races where docs/gpu.md says that all is clean: of direct calls memcheck reports the first on memory that was not mapped before.

@@ -137,6 +137,20 @@ def check_pairs(rank, size):
     for work in works:
         work.wait()
     equal(got, [left] * 100)
+    check_directions(rank)
+
+
+def check_directions(rank):
+    """Two ranks that meet for the first time in both directions at once, by two threads each and one store."""
+    for _ in range(8):
+        pair = dist.new_group([0, 1])
+        if rank > 1:
+            continue
+        got = torch.empty(1)
+        works = [f(tensor, 1 - rank, group=pair) for f, tensor in ((dist.isend, torch.tensor([rank + 0.5])), (dist.irecv, got))]
+        for work in works:
+            work.wait()
+        equal(got, [1.5 - rank])
 
 
 def check_groups(rank, size):

@@ -79,6 +79,37 @@ def check_functions(rank, size):
     assert swapped.tolist() == [float(other) for other in range(size)], swapped
 
 
+def check_coalescing(rank, size, device):
+    """What is waited for is all of the calls, whether a queue, a pair's thread or a stream does them."""
+
+    def together():
+        return dist._coalescing_manager(group=dist.group.WORLD, device=torch.device(device), async_ops=True)
+
+    many = torch.full((1 << 20,), rank + 1.0, device=device)
+    with together() as calls:
+        dist.all_reduce(many)
+    calls.wait()
+    assert torch.all(many == size * (size + 1) / 2), many
+    gathered = [torch.empty(size, device=device), torch.empty(2 * size, device=device)]
+    with together() as calls:
+        for output in gathered:
+            dist.all_gather_into_tensor(output, torch.full((output.numel() // size,), float(rank), device=device))
+    calls.wait()
+    assert gathered[0].tolist() == list(range(size)) and gathered[1].tolist()[::2] == list(range(size)), gathered
+    parts = [torch.empty(1, device=device), torch.empty(2, device=device)]
+    with together() as calls:
+        for part in parts:
+            dist.reduce_scatter_tensor(part, torch.ones(part.numel() * size, device=device))
+    calls.wait()
+    assert all(torch.all(part == size) for part in parts), parts
+    came = torch.full((1 << 20,), -1.0, device=device)
+    ours = torch.full((1 << 20,), float(rank), device=device)
+    pair = [dist.P2POp(dist.isend, ours, (rank + 1) % size), dist.P2POp(dist.irecv, came, (rank - 1) % size)]
+    for work in dist.batch_isend_irecv(pair):
+        work.wait()
+    assert torch.all(came == (rank - 1) % size), came
+
+
 def check_mesh(rank, size):
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
@@ -112,6 +143,8 @@ def later():
     rank, size = begin()
     expected = losses_alone(rank, size)
     check_functions(rank, size)
+    if native.module():  # torch looks for a backend of C++
+        check_coalescing(rank, size, "cpu")
     check_mesh(rank, size)
     check_sharded(rank, size, expected)
     compare(losses_of(torch.compile(DistributedDataParallel(make_net()), backend="aot_eager"), rank), expected)
@@ -211,6 +244,8 @@ def on_gpu():
     if IS_LATE:
         from torch.distributed.fsdp import FullyShardedDataParallel
 
+        if native.module():
+            check_coalescing(rank, size, "cuda")
         compare(losses_of(FullyShardedDataParallel(make_net().cuda()), rank, "cuda"), expected)
     check_schedule_on_gpu(rank, size)
     dist.barrier()

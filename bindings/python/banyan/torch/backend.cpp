@@ -44,6 +44,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 using WorkPointer = c10::intrusive_ptr<c10d::Work>;
+using Works = std::vector<WorkPointer>;
 
 // The functions of <banyan/banyan.h> that are called here.
 struct Library {
@@ -631,28 +632,32 @@ public:
     WorkPointer allgather_into_tensor_coalesced(Tensors &outputs, Tensors &inputs,
                                                 const c10d::AllgatherOptions &options) override
     {
-        WorkPointer last;
+        Works works;
 
         for (size_t i = 0; i < outputs.size(); i++)
-            last = _allgather_base(outputs[i], inputs[i], options);
-        return last;
+            works.push_back(_allgather_base(outputs[i], inputs[i], options));
+        return combine(works);
     }
 
     WorkPointer reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &inputs,
                                                 const c10d::ReduceScatterOptions &options) override
     {
-        WorkPointer last;
+        Works works;
 
         for (size_t i = 0; i < outputs.size(); i++)
-            last = _reduce_scatter_base(outputs[i], inputs[i], options);
-        return last;
+            works.push_back(_reduce_scatter_base(outputs[i], inputs[i], options));
+        return combine(works);
     }
 
-    void startCoalescing() override {} // calls are made one after the other anyway
+    // Calls are made at once anyway; what ends them is done when all are, by whichever thread or stream.
+    void startCoalescing() override { coalesced_.emplace(); }
 
     WorkPointer endCoalescing() override
     {
-        return queue_->push(c10d::OpType::COALESCED, {}, [] {}, false);
+        Works works = std::move(coalesced_).value_or(Works());
+
+        coalesced_.reset();
+        return combine(works);
     }
 
     // Virtual in the versions that know them: shrinking and setTimeout from 2.10 on.
@@ -842,8 +847,22 @@ private:
             outputs.push_back(tensors.back());
         queue_->records.add(name, sequence, tensors);
         if (is_waited_for)
-            return queue_->run_now(type, std::move(outputs), std::move(timed));
-        return queue_->push(type, std::move(outputs), std::move(timed), false);
+            return keep(queue_->run_now(type, std::move(outputs), std::move(timed)));
+        return keep(queue_->push(type, std::move(outputs), std::move(timed), false));
+    }
+
+    WorkPointer keep(WorkPointer work)
+    {
+        if (coalesced_)
+            coalesced_->push_back(work);
+        return work;
+    }
+
+    static WorkPointer combine(const Works &works)
+    {
+        py::gil_scoped_acquire lock;
+
+        return py::module_::import("banyan.torch.work").attr("CombinedWork")(works).cast<WorkPointer>();
     }
 
     // The method of the Python group. Torch holds no lock of Python here, or it does: both are fine.
@@ -851,7 +870,7 @@ private:
     {
         py::gil_scoped_acquire lock;
 
-        return python_.attr(name)(std::forward<Arguments>(arguments)...).template cast<WorkPointer>();
+        return keep(python_.attr(name)(std::forward<Arguments>(arguments)...).template cast<WorkPointer>());
     }
 
     void ask_nothing(const char *name)
@@ -865,6 +884,7 @@ private:
     void *comm_;
     Library library_;
     std::shared_ptr<Queue> queue_;
+    std::optional<Works> coalesced_; // between startCoalescing() and endCoalescing()
 };
 
 // Everything that a Python call fills, as one list.

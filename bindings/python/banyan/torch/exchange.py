@@ -9,16 +9,34 @@ import torch
 import torch.distributed as dist
 
 from ..errors import Timeout
+from ..library import milliseconds
 
 _POLL_S = 0.005
 
 
-def by_store(store, rank, size, purpose):
+def _reaches(store, key, count, deadline_s):
+    """Whether the counter does. It is asked again and again: the store serves one thread of a process at a time, and a get() that
+    waits would hold up the others, for which another process may be waiting."""
+    while store.add(key, 0) < count:
+        if time.monotonic() > deadline_s:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
+def by_store(store, rank, size, purpose, timeout):
     """An all-gather through the store that init_process_group made. purpose keeps several apart."""
 
+    def key(name):
+        return f"banyan/{purpose}/{name}"
+
     def allgather(mine):
-        store.set(f"banyan/{purpose}/{rank}", mine.hex())
-        return [bytes.fromhex(store.get(f"banyan/{purpose}/{other}").decode()) for other in range(size)]
+        timeout_ms = milliseconds(timeout) or milliseconds(dist.distributed_c10d.default_pg_timeout)
+        store.set(key(rank), mine.hex())
+        store.add(key("count"), 1)
+        if not _reaches(store, key("count"), size, time.monotonic() + timeout_ms / 1000):
+            raise Timeout(f"{store.add(key('count'), 0)} of {size} ranks have come to {purpose} within {timeout_ms} ms")
+        return [bytes.fromhex(store.get(key(other)).decode()) for other in range(size)]
 
     return allgather
 
@@ -41,21 +59,14 @@ def by_roll_call(store, rank, size, number, timeout_ms, names_all):
     def key(name):
         return f"banyan/roll/{number}/{name}"
 
-    def comes(name, deadline_s):
-        while not store.add(key(name), 0):
-            if time.monotonic() > deadline_s:
-                return False
-            time.sleep(_POLL_S)
-        return True
-
     deadline_s = time.monotonic() + timeout_ms / 1000
     if rank:
         store.add(key(rank), 1)
-        missing = json.loads(store.get(key("missing"))) if comes("told", deadline_s + 1) else [0]
+        missing = json.loads(store.get(key("missing"))) if _reaches(store, key("told"), 1, deadline_s + 1) else [0]
     else:
         missing = []
         for other in range(1, size):
-            if not comes(other, deadline_s):
+            if not _reaches(store, key(other), 1, deadline_s):
                 missing.append(other)
                 if not names_all:
                     break

@@ -31,7 +31,7 @@ from .recorder import recorder
 from .reconfigure import Handle, Unformed, meet, members_of
 from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
-from .work import Worker
+from .work import CombinedWork, Worker
 
 _TIMEOUT_MS = 30_000  # the library's own
 _SHRINK_ABORT = 1  # of torch: calls that are going on are ended first
@@ -94,6 +94,7 @@ class BanyanGroup(dist.ProcessGroup):
         self._name = self._description = ""
         self.recorded = self._record(name)
         self._p2p_sequence = 0
+        self._coalesced = None  # the works between start_coalescing() and end_coalescing()
         _groups.add(self)
 
     def _record(self, name):
@@ -143,9 +144,9 @@ class BanyanGroup(dist.ProcessGroup):
         given = outputs if given is None else given
         sequence = self._worker.next_sequence()
         if not recorder.kept:
-            return self._worker.submit(call, given)
+            return self._keep(self._worker.submit(call, given))
         entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
-        return self._worker.submit(lambda: self._timed(entry, call), given)
+        return self._keep(self._worker.submit(lambda: self._timed(entry, call), given))
 
     def _timed(self, entry, call):
         entry.started_ns = time.time_ns()
@@ -199,7 +200,7 @@ class BanyanGroup(dist.ProcessGroup):
     def _make(self, store, workers, rank, opts, name):
         timeout, size = getattr(opts, "timeout", None) or self.timeout, len(workers)
         config = config_of(range(size), workers, timeout)
-        comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+        comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group", timeout), **config)
         return native.wrap(BanyanGroup(comm, store, workers, timeout, name or "split"))
 
     def find_status(self):
@@ -276,7 +277,7 @@ class BanyanGroup(dist.ProcessGroup):
         entry = recorder.add(self.recorded, name, sequence, inputs, outputs)
         entry.started_ns = entry.created_ns
         entry.is_done = work.is_completed
-        return work
+        return self._keep(work)
 
     def allreduce(self, tensors, opts=None):
         op, tensors = _op_of(opts), [tensors] if isinstance(tensors, torch.Tensor) else tensors
@@ -518,10 +519,10 @@ class BanyanGroup(dist.ProcessGroup):
     def _pass(self, name, peer, channel, call, tensors):
         self._p2p_sequence += 1
         if not recorder.kept:
-            return channel.worker.submit(call, tensors)
+            return self._keep(channel.worker.submit(call, tensors))
         name = f"{name} {self.rank()}{'->' if name == 'send' else '<-'}{peer}"
         entry = recorder.add(self.recorded, name, self._p2p_sequence, tensors, tensors, is_p2p=True)
-        return channel.worker.submit(lambda: self._timed(entry, call), tensors)
+        return self._keep(channel.worker.submit(lambda: self._timed(entry, call), tensors))
 
     def recv_anysource(self, tensors, tag=0):
         raise Unsupported("the backend banyan receives from a rank that is named")
@@ -537,10 +538,17 @@ class BanyanGroup(dist.ProcessGroup):
     # The rest.
 
     def start_coalescing(self, device=None):
-        """Calls are made one after the other anyway; what ends them is done when all are."""
+        """Calls are made at once anyway; what ends them is done when all are, by whichever thread or stream."""
+        self._coalesced = []
 
     def end_coalescing(self, device=None):
-        return self._worker.submit(lambda: None, None)
+        works, self._coalesced = self._coalesced, None
+        return CombinedWork(works)
+
+    def _keep(self, work):
+        if self._coalesced is not None:
+            self._coalesced.append(work)
+        return work
 
     def barrier(self, opts=None):
         return self._do("all_reduce_barrier", self.communicator.barrier, None, None)
@@ -617,7 +625,7 @@ def _create(options, _pg_options=None):
     if any(getattr(given, "enable_reconfigure", False) for given in (options, _pg_options)):
         return native.wrap(BanyanGroup(Unformed(rank, size), store, workers, timeout, _name_of(options)))
     config = config_of(range(size), workers, timeout)
-    comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group"), **config)
+    comm = Communicator.init_exchange(size, rank, by_store(store, rank, size, "group", timeout), **config)
     return native.wrap(BanyanGroup(comm, store, workers, timeout, _name_of(options)))
 
 

@@ -31,7 +31,7 @@ class Channel:
 
     def _connected(self):
         if self._comm is None:
-            allgather = by_store(self._store, self._rank, 2, f"pair/{self._name}")
+            allgather = by_store(self._store, self._rank, 2, f"pair/{self._name}", self._config["timeout"])
             self._comm = Communicator.init_exchange(2, self._rank, allgather, **self._config)
         return self._comm
 

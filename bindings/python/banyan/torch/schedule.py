@@ -84,6 +84,8 @@ class Schedule:
         self._number = {parameter: i for i, parameter in enumerate(self._parameters)}
         self._views = [None] * len(named)  # each gradient in its bucket
         self._bucket = [0] * len(named)  # the number of that bucket
+        self._buffers = {}  # where each bucket lies
+        self._unsent = []  # gradients of each bucket that are not ready yet
         self._unit = []  # of each gradient
         self._units = []
         self._missing = []  # gradients of each unit that are not ready yet
@@ -171,7 +173,15 @@ class Schedule:
             unit.bytes += bytes_of(view)
             unit.gradients += 1
             self._unit[number] = len(self._units) - 1
+        self._expect_all()
+
+    def _expect_all(self):
+        """Nothing is ready."""
+        self._is_ready = bytearray(len(self._parameters))
         self._missing = [unit.gradients for unit in self._units]
+        self._unsent = [0] * len(self._buffers)
+        for unit in self._units:
+            self._unsent[unit.bucket] += unit.gradients
 
     def _make_trainer(self, comm):
         self._make_units()
@@ -195,6 +205,7 @@ class Schedule:
             self._views[number].div_(self._size)
         unit = self._unit[number]
         self._missing[unit] -= 1
+        self._unsent[self._bucket[number]] -= 1
         if not self._missing[unit]:
             if self._copies is None:
                 self._tell_ready(unit)
@@ -246,11 +257,12 @@ class Schedule:
     def _on_bucket(self, _state, bucket):
         if self._trainer is None:
             return self._reduce_plainly(bucket)
-        for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
-            number = self._number[parameter]
-            if gradient.data_ptr() != self._views[number].data_ptr() and self._error is None:
-                self._error = Unsupported(f"DDP has moved the gradient of {self._names[number]}: schedule the model anew")
-            self._send(number)
+        index = bucket.index()
+        if bucket.buffer().data_ptr() != self._buffers[index] and self._error is None:
+            self._error = Unsupported(f"DDP has moved bucket {index} of its gradients: schedule the model anew")
+        if self._unsent[index]:  # of parameters that were not used
+            for parameter in bucket.parameters():
+                self._send(self._number[parameter])
         future = self._future_of(bucket.buffer())
         if bucket.is_last():
             self._finish()
@@ -261,6 +273,7 @@ class Schedule:
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             self._views[self._number[parameter]] = gradient
             self._bucket[self._number[parameter]] = bucket.index()
+        self._buffers[bucket.index()] = bucket.buffer().data_ptr()
         if bucket.is_last():
             self._iterations += 1
             self._is_armed = False
@@ -293,8 +306,7 @@ class Schedule:
             self._copies.give_back([(unit.flat, unit.host) for unit in self._units])
         self._raised = self._error
         pending, self._pending = self._pending, []
-        self._is_ready = bytearray(len(self._parameters))
-        self._missing = [unit.gradients for unit in self._units]
+        self._expect_all()
         self._is_armed = self._has_begun = False
         self._iterations += 1
         for future in pending:

@@ -34,6 +34,6 @@ class ProcessGroupBanyan(ProcessGroupWrapper):
     def _create_pg(self, store, rank, world_size):
         if isinstance(store, str):  # "host:port/prefix", in the versions that pass it on as it is
             store = create_store_client(store, timeout=self._timeout)
-        exchange = by_store(dist.PrefixStore("banyan", store), rank, world_size, "quorum")
+        exchange = by_store(dist.PrefixStore("banyan", store), rank, world_size, "quorum", self._timeout)
         comm = Communicator.init_exchange(world_size, rank, exchange, timeout=self._timeout)
         return BanyanGroup(comm, store, timeout=self._timeout)

@@ -137,6 +137,40 @@ class BanyanWork(Work):
         self.wait()
 
 
+class CombinedWork(Work):
+    """Several calls that are waited for as one."""
+
+    def __init__(self, works):
+        super().__init__()
+        self._works = list(works)
+        remember(self)
+
+    def wait(self, timeout=None):
+        for work in self._works:
+            work.wait(timeout) if timeout else work.wait()
+        return True
+
+    def synchronize(self):
+        self.wait()
+
+    def get_future(self):
+        """Of a list with the outputs of each call."""
+        gathered = torch.futures.collect_all([work.get_future() for work in self._works])
+        return gathered.then(lambda done: [future.value() for future in done.value()])
+
+    def is_completed(self):
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self):
+        return all(work.is_success() for work in self._works)
+
+    def exception(self):
+        return next((work.exception() for work in self._works if work.is_completed() and not work.is_success()), None)
+
+    def result(self):
+        return [work.result() for work in self._works]
+
+
 class Worker:
     """The thread. It starts with the first call and ends with stop(), or with the program."""
 
