@@ -107,6 +107,8 @@ def train(options):
             grow(options, training)
             training.step(not options.join and lost.get(own) == training.steps)
             time.sleep(options.pause)
+        except banyan.InvalidUsage:  # nobody was lost: grow() has no store where ranks could ask
+            raise
         except RuntimeError as error:  # banyan.Error is one; in backward, torch makes one of it
             banyan.torch.shrink()
             training.agree()

@@ -45,6 +45,14 @@ class Backend(unittest.TestCase):
                 test = os.path.join(HERE, f"test_{name}.py")
                 code, output = run([sys.executable, test, ranks.SOURCE, ranks.BANYAN], BANYAN_TORCH_BACKEND=file)
                 self.assertEqual(code, 0, output)
+            # The store in which ranks ask to join is still there after the group that came with it.
+            example = os.path.join(ranks.SOURCE, "examples", "torch_elastic.py")
+            options = ["--steps", "12", "--lose", "2@2,1@7", "--away", "1", "--pause", "0", "--timeout", "20"]
+            code, output = run(
+                [ranks.BANYAN, "run", "-n", "3", "--spare", "2", sys.executable, example, *options], BANYAN_TORCH_BACKEND=file
+            )
+            self.assertEqual(code, 0, output)
+            self.assertEqual(output.count("12 steps with 3 ranks at the end"), 3, output)
 
 
 if __name__ == "__main__":

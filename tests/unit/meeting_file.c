@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/meeting_file.c: what rank 0 writes arrives whole; files of others and files left over are named. */
+/* tests/unit/meeting_file.c: what rank 0 writes arrives whole; files of others and files left over are
+ * named. */
 #include "bootstrap/meeting_file.h"
 
 #include <pthread.h>

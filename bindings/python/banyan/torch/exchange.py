@@ -11,16 +11,19 @@ import torch.distributed as dist
 from ..errors import Timeout
 from ..library import milliseconds
 
-_POLL_S = 0.005
+_POLL_S = 0.005  # at first, and then ever longer, up to
+_LONGEST_POLL_S = 0.05
 
 
 def _reaches(store, key, count, deadline_s):
     """Whether the counter does. It is asked again and again: the store serves one thread of a process at a time, and a get() that
     waits would hold up the others, for which another process may be waiting."""
+    pause_s = _POLL_S
     while store.add(key, 0) < count:
         if time.monotonic() > deadline_s:
             return False
-        time.sleep(_POLL_S)
+        time.sleep(pause_s)
+        pause_s = min(1.5 * pause_s, _LONGEST_POLL_S)
     return True
 
 

@@ -53,6 +53,7 @@ def grow(store=None, timeout=None):
     if old.rank() == 0:
         _answer(_board(store), offer)
     group = _enter(offer, old.worker, _store(store), old.timeout)
+    _first.setdefault("store", old._store)
     _make_default(shown, group)
     old.close(wait=False)
     return group
@@ -77,6 +78,7 @@ def join(store=None, timeout=None, worker=None):
 # The store, and what is asked and answered there.
 
 _stores = {}
+_first = {}  # the store of the first default group: its server may be in this process, and others go on asking there
 
 
 def _store(given):
