@@ -122,7 +122,7 @@ static void kick(round_trip *trip, banyan_random *random)
     reverse(trip->order, first, last);
 }
 
-static void settle(round_trip *trip)
+static void descend(round_trip *trip)
 {
     for (int pass = 0; pass < MOST_PASSES && improve(trip); pass++)
         continue;
@@ -134,14 +134,14 @@ static void search(round_trip *trip)
     banyan_random random = {1};
     double best;
 
-    settle(trip);
+    descend(trip);
     best = total(trip);
     memcpy(trip->best, trip->order, bytes);
     for (int i = 0; i < KICKS; i++) {
         double found;
 
         kick(trip, &random);
-        settle(trip);
+        descend(trip);
         found = total(trip);
         if (found < best * (1 - 1e-9)) {
             best = found;

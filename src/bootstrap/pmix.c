@@ -175,8 +175,8 @@ static int await(answer *a, int64_t deadline_ns)
 }
 
 /* Waits for a question that was asked with this status; frees the answer unless a callback may come. */
-static banyan_status settle(const library *pmix, answer *a, int asked, const char *what, int64_t deadline_ns,
-                            answer *out, banyan_error *err)
+static banyan_status wait_for(const library *pmix, answer *a, int asked, const char *what,
+                              int64_t deadline_ns, answer *out, banyan_error *err)
 {
     banyan_status status = check(pmix, asked, what, err);
 
@@ -198,7 +198,7 @@ static banyan_status get(const library *pmix, const process *of, const char *key
 
     if (!a)
         return banyan_fail_memory(err);
-    return settle(pmix, a, pmix->get(of, key, NULL, 0, hear_value, a), "PMIx_Get", deadline_ns, out, err);
+    return wait_for(pmix, a, pmix->get(of, key, NULL, 0, hear_value, a), "PMIx_Get", deadline_ns, out, err);
 }
 
 static banyan_status fence(const library *pmix, int64_t deadline_ns, banyan_error *err)
@@ -207,8 +207,8 @@ static banyan_status fence(const library *pmix, int64_t deadline_ns, banyan_erro
 
     if (!a)
         return banyan_fail_memory(err);
-    return settle(pmix, a, pmix->fence(NULL, 0, NULL, 0, hear_fence, a), "PMIx_Fence", deadline_ns, NULL,
-                  err);
+    return wait_for(pmix, a, pmix->fence(NULL, 0, NULL, 0, hear_fence, a), "PMIx_Fence", deadline_ns, NULL,
+                    err);
 }
 
 static banyan_status begin(library *pmix, process *self, banyan_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/device.c: calls on vectors that lie on GPUs, in the order of a stream.
  *
- * The first such call of a communicator settles with all ranks how they go: all-reduces from GPU to GPU
+ * The first such call of a communicator agrees with all ranks on the way: all-reduces from GPU to GPU
  * (device/direct.h) where all have one and reach each other's memory, everything else through the host
  * (device/staging.h), by the thread of asynchronous calls and those of further lanes, each of which has a
  * clone of the communicator. A rank whose vectors are the host's takes part as well. */
@@ -92,7 +92,7 @@ static int count_lanes(const wish *all, int size)
     return (int)lanes;
 }
 
-static banyan_status settle(banyan_comm *comm, banyan_comm_device *on)
+static banyan_status agree(banyan_comm *comm, banyan_comm_device *on)
 {
     int size = comm->group->setup.size, wants_staged = !comm->group->world;
     banyan_direct_options options = {.rank = comm->rank,
@@ -151,7 +151,7 @@ static banyan_status create(banyan_comm *comm, int ordinal)
     if (ordinal != BANYAN_HOST)
         status = banyan_device_open(ordinal, &on->device, &comm->err);
     if (!status)
-        status = settle(comm, on);
+        status = agree(comm, on);
     if (status)
         destroy(on);
     else

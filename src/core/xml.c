@@ -120,7 +120,7 @@ static void XMLCALL on_doctype(void *context, const XML_Char *name, const XML_Ch
                          (unsigned long)XML_GetCurrentLineNumber(in->parser)));
 }
 
-static void settle(reader *in)
+static void set_pointers(reader *in)
 {
     banyan_xml *document = in->document;
 
@@ -169,7 +169,7 @@ banyan_status banyan_xml_parse(const char *text, size_t length, banyan_xml **out
         in.status = banyan_fail_memory(err);
     if (in.status)
         goto out;
-    settle(&in);
+    set_pointers(&in);
     *out = in.document;
     in.document = NULL;
 out:

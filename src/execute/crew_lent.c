@@ -113,9 +113,9 @@ static banyan_status agree(banyan_crew *crew, const banyan_chunk *c, int is_mapp
         return status;
     *all_mapped = banyan_crew_count_lenders(crew, &verdict) == board->count;
     if (slot->input.is_new)
-        crew->runner->transport->settle(crew->runner->endpoint, &slot->input, *all_mapped);
+        crew->runner->transport->confirm(crew->runner->endpoint, &slot->input, *all_mapped);
     if (slot->result.is_new)
-        crew->runner->transport->settle(crew->runner->endpoint, &slot->result, *all_mapped);
+        crew->runner->transport->confirm(crew->runner->endpoint, &slot->result, *all_mapped);
     return BANYAN_SUCCESS;
 }
 

@@ -6,7 +6,7 @@
  *
  * Whoever has to wait hangs itself into a list of the transfer it waits for, one at a time, and is looked at
  * again when that one has moved on. Events that are as good as simultaneous are handled together, each at its
- * own time, before rates are settled once: symmetric schedules stay symmetric in spite of rounding. There
+ * own time, before rates are computed once: symmetric schedules stay symmetric in spite of rounding. There
  * are counters for messages, never objects. Cost: O(log) a message, and what sharing takes. */
 #include "simulate/engine.h"
 
@@ -256,7 +256,7 @@ static size_t work_of(const banyan_fluid_engine *e)
     return e->applied_count + banyan_sharing_work(banyan_fluid_flows_sharing(e->flows));
 }
 
-/* Where every message disturbs a crowd of others, rates are settled for many ends of messages at once: the
+/* Where every message disturbs a crowd of others, rates are computed for many ends of messages at once: the
  * window in which events count as simultaneous opens as long as messages cost too much, and closes again. A
  * message in a crowd takes many times the shortest message's time, so little is lost. */
 static void adjust_window(banyan_fluid_engine *e)
@@ -298,7 +298,7 @@ static int advance(banyan_fluid_engine *e)
             happen(e, banyan_events_pop(&e->events, event));
         serve_ready(e);
     }
-    banyan_fluid_flows_settle(e->flows, e->now_s);
+    banyan_fluid_flows_solve(e->flows, e->now_s);
     adjust_window(e);
     return 1;
 }
@@ -429,7 +429,7 @@ banyan_status banyan_fluid_engine_run(banyan_fluid_engine *e, banyan_error *err)
 {
     release_round(e);
     serve_ready(e);
-    banyan_fluid_flows_settle(e->flows, 0);
+    banyan_fluid_flows_solve(e->flows, 0);
     while (!e->is_out_of_memory && advance(e))
         if (e->options->work_limit && work_of(e) > e->options->work_limit)
             return banyan_fail(err, BANYAN_UNSUPPORTED,

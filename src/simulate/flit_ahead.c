@@ -17,7 +17,7 @@ static int64_t steady_credits(flit_credits *credits, int64_t now)
 
     if (!here && credits->due < now)
         return -1;
-    here = flit_credits_settle(credits, now);
+    here = flit_credits_collect(credits, now);
     return credits->due <= now + here ? here + credits->next : here;
 }
 

@@ -106,7 +106,7 @@ static inline flit_run *flit_line_push(flit_line *line)
 }
 
 /* Counts credits that are due before a cycle; returns how many are here. */
-static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
+static inline int32_t flit_credits_collect(flit_credits *c, int64_t until)
 {
     while (c->due < until) {
         if (until - c->due < c->next) {
@@ -129,12 +129,12 @@ static inline int32_t flit_credits_settle(flit_credits *c, int64_t until)
 }
 
 /* Returns count credits, the first due at a cycle. Those that are there for sure, as nobody will look at a
- * cycle before settled, are counted on the way, so that few are ever kept as runs; not where somebody waits
+ * cycle before horizon, are counted on the way, so that few are ever kept as runs; not where somebody waits
  * for them. 0: memory ran out. */
-static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count, int64_t settled)
+static inline int flit_credits_return(flit_credits *c, int64_t due, int32_t count, int64_t horizon)
 {
-    if (c->due < settled && c->here > 0 && !c->is_watched)
-        flit_credits_settle(c, settled);
+    if (c->due < horizon && c->here > 0 && !c->is_watched)
+        flit_credits_collect(c, horizon);
     if (c->due == FLIT_NEVER) {
         c->due = due;
         c->next = count;

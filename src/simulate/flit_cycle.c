@@ -247,7 +247,7 @@ FLIT_INLINE void run(flit_fabric *f, int64_t now, int64_t until, flit_shape shap
     flit_agenda *a = f->agenda;
 
     for (; now < until && !f->has_failed; now++) {
-        f->settled = now;
+        f->horizon = now;
         a->want_into = &a->want[0];
         a->wait_into = &a->wait[0];
         count_credits(f, now, shape);

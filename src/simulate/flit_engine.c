@@ -184,7 +184,7 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
         if (f->settings.is_plain)
             now = ++last;
         else
-            f->settled = now;
+            f->horizon = now;
         last = now;
         end = flit_earlier(until, now + f->window);
         for (int v = 0; v < f->router_count; v++)

@@ -146,7 +146,7 @@ typedef struct {
     int64_t begin, end;
     uint64_t *arrivals;
     int *moves;
-    int64_t settled; /* no node will look at a cycle before this one */
+    int64_t horizon; /* no node will look at a cycle before this one */
     int64_t last_credit;
     int64_t flit_hops, arbitrations, head_flits;
     int has_failed; /* memory ran out in the middle */

@@ -153,11 +153,11 @@ FLIT_INLINE void return_credits(flit_fabric *f, flit_router *r, int input, const
         return;
     }
     /* Who has others on their way is awake in time. */
-    if (lane->back->due < f->settled || lane->back->due == FLIT_NEVER)
+    if (lane->back->due < f->horizon || lane->back->due == FLIT_NEVER)
         f->wake[from->src] = flit_earlier(f->wake[from->src], due);
     if (lane->back->is_watched)
         flit_interface_credit(r->interface, input - r->link_inputs, due);
-    if (!flit_credits_return(lane->back, due, count, f->settled))
+    if (!flit_credits_return(lane->back, due, count, f->horizon))
         f->has_failed = 1;
 }
 
@@ -192,7 +192,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     r->inputs[input].turn = (int16_t)((v + 1) & (FLIT_MOST_LANES - 1));
     if (left == 0) {
         end_packet(r, id, now, shape);
-    } else if (credits->here == 0 && !flit_credits_settle(credits, now + count)) {
+    } else if (credits->here == 0 && !flit_credits_collect(credits, now + count)) {
         flit_want_drop(r, id, output, shape);
         flit_lane_starve(r, output, flit_lane_of(lane->target, shape), shape);
     } else if (lane->available == 0) {
@@ -227,7 +227,7 @@ FLIT_INLINE int feed(flit_router *r, int64_t now, flit_shape shape)
 
                 if (credits->due > now)
                     continue;
-                flit_credits_settle(credits, now + 1);
+                flit_credits_collect(credits, now + 1);
                 flit_lane_feed(r, output, v, shape);
                 any = 1;
             }

@@ -143,7 +143,7 @@ static int find_lane(const flit_fabric *f, flit_port *port, int32_t flits, int i
         lane = lane + 1 < count ? lane + 1 : 0;
         here = port->credits[lane].here;
         if (here < need)
-            here = flit_credits_settle(&port->credits[lane], now + 1);
+            here = flit_credits_collect(&port->credits[lane], now + 1);
         if (here >= need)
             return lane;
         missing = need - here < missing ? need - here : missing;
@@ -254,7 +254,7 @@ static void put_flits(flit_interface *i, int p, int64_t now)
     flit_port *port = &i->ports[p];
     flit_credits *credits = &port->credits[port->lane];
 
-    if (credits->here > 0 || flit_credits_settle(credits, now + 1) > 0) {
+    if (credits->here > 0 || flit_credits_collect(credits, now + 1) > 0) {
         int32_t count = port->left < credits->here ? port->left : credits->here;
 
         inject(i, p, i->fabric->settings.is_plain ? 1 : count, now);

@@ -80,7 +80,7 @@ void flit_router_bulk(flit_fabric *f, flit_router *r, int move_count, int32_t cy
         flit_credits *credits = &r->output_lanes[lane->target].credits;
         int was_starved = !credits->here;
 
-        if (flit_credits_settle(credits, now + cycles) && was_starved)
+        if (flit_credits_collect(credits, now + cycles) && was_starved)
             flit_lane_feed(r, lane->output, flit_lane_of(lane->target, shape), shape);
         forward(f, r, r->moves[i], cycles, now, shape);
         f->flit_hops += cycles;

@@ -179,7 +179,7 @@ FLIT_INLINE uint32_t flit_lanes_open(const flit_fabric *f, flit_router *r, const
     for (uint32_t rest = need ? open : 0; rest; rest &= rest - 1) {
         int v = __builtin_ctz(rest);
 
-        if (lanes[v].credits.here < need && flit_credits_settle(&lanes[v].credits, now + 1) < need)
+        if (lanes[v].credits.here < need && flit_credits_collect(&lanes[v].credits, now + 1) < need)
             open &= ~(UINT32_C(1) << v);
     }
     return open;

@@ -4,8 +4,8 @@
  * number, so that the order never depends on anything but the input.
  *
  * A path that shares none of its links has all of their bandwidth all the time, so sharing need not hear of
- * its flows: on a ring or a torus nothing is ever settled. Cost: O(log) a flow and a change of speed, and the
- * flows of its path that a flow gets in front of. */
+ * its flows: on a ring or a torus no rate is ever computed anew. Cost: O(log) a flow and a change of
+ * speed, and the flows of its path that a flow gets in front of. */
 #include "simulate/flows.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ typedef struct {
     int moving;        /* that flow, or -1 */
     int count;
     unsigned char is_used, in_turn;
-    unsigned char is_waiting; /* in turn: in the list of paths that settling has to look at; moving is not
+    unsigned char
+        is_waiting; /* in turn: in the list of paths that the next call has to look at; moving is not
                                  certain yet */
 } lane;
 
@@ -186,7 +187,7 @@ static void change_count(banyan_fluid_flows *f, int path, int change)
 
 /* --- shared --------------------------------------------------------------------------------------- */
 
-/* What is through next, and how fast: at the speed of now, until settling says otherwise. */
+/* What is through next, and how fast: at the speed of now, until rates are computed anew. */
 static void go_on_sharing(banyan_fluid_flows *f, int path)
 {
     lane *l = &f->lanes[path];
@@ -337,7 +338,7 @@ double banyan_fluid_flows_began_s(const banyan_fluid_flows *f, int transfer)
     return f->flows[transfer].since_s;
 }
 
-void banyan_fluid_flows_settle(banyan_fluid_flows *f, double now_s)
+void banyan_fluid_flows_solve(banyan_fluid_flows *f, double now_s)
 {
     const int *changed;
     int count;
@@ -345,7 +346,7 @@ void banyan_fluid_flows_settle(banyan_fluid_flows *f, double now_s)
     for (int i = 0; i < f->waiting_count; i++)
         confirm_turn(f, f->waiting[i]);
     f->waiting_count = 0;
-    count = banyan_sharing_settle(f->sharing, &changed);
+    count = banyan_sharing_solve(f->sharing, &changed);
     for (int i = 0; i < count; i++) {
         lane *l = &f->lanes[changed[i]];
         double speed = granted(f, changed[i]);

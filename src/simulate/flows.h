@@ -22,7 +22,8 @@ banyan_status banyan_fluid_flows_create(const banyan_topology *topology, const b
                                         banyan_error *err);
 void banyan_fluid_flows_destroy(banyan_fluid_flows *flows); /* accepts NULL */
 
-/* Speeds follow with the next settling. The path must have links. The turn counts only in turn. */
+/* Speeds follow with the next banyan_fluid_flows_solve. The path must have links. The turn counts only in
+ * turn. */
 void banyan_fluid_flows_start(banyan_fluid_flows *flows, int transfer, double bytes, double turn,
                               double now_s);
 
@@ -36,7 +37,7 @@ int banyan_fluid_flows_finish(banyan_fluid_flows *flows);
 double banyan_fluid_flows_began_s(const banyan_fluid_flows *flows, int transfer);
 
 /* Gives paths without a moving flow the next one, and makes speeds fair for what moves from now on. */
-void banyan_fluid_flows_settle(banyan_fluid_flows *flows, double now_s);
+void banyan_fluid_flows_solve(banyan_fluid_flows *flows, double now_s);
 
 const banyan_sharing *banyan_fluid_flows_sharing(const banyan_fluid_flows *flows);
 

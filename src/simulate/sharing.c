@@ -29,7 +29,7 @@ typedef struct {
 } candidate;
 
 typedef struct {
-    int weight, settled_weight;
+    int weight, solved_weight;
     int bottleneck;               /* the link that holds it back, or -1 */
     int held_next, held_previous; /* among those that this link holds back */
     unsigned member_mark, frozen_mark;
@@ -265,7 +265,7 @@ static candidate pop(banyan_sharing *s)
     return top;
 }
 
-/* Members have no share in their links' load until all is settled. */
+/* Members have no share in their links' load until all rates are known. */
 static void add_member(banyan_sharing *s, int path)
 {
     path_state *p = &s->path[path];
@@ -317,7 +317,7 @@ static void freeze_path(banyan_sharing *s, int path, int link, double level)
 
     p->frozen_mark = s->frozen;
     p->rate = level;
-    p->bottleneck = link; /* it joins the link's list when all is settled */
+    p->bottleneck = link; /* it joins the link's list when all rates are known */
     for (int j = s->paths->first[path]; j < s->paths->first[path + 1]; j++) {
         link_state *other = &s->link[s->paths->link[j]];
 
@@ -443,9 +443,9 @@ static void sort_out_dirty(banyan_sharing *s)
         path_state *p = &s->path[path];
 
         p->is_dirty = 0;
-        if (p->weight == p->settled_weight)
+        if (p->weight == p->solved_weight)
             continue; /* one came as another went */
-        p->settled_weight = p->weight;
+        p->solved_weight = p->weight;
         s->dirty[kept++] = path;
         if (p->weight)
             continue;
@@ -491,7 +491,7 @@ static void enter_books(banyan_sharing *s)
     }
 }
 
-int banyan_sharing_settle(banyan_sharing *s, const int **changed)
+int banyan_sharing_solve(banyan_sharing *s, const int **changed)
 {
     int attempt = 0, before;
 

@@ -2,9 +2,9 @@
 /* simulate/sharing.h: how fast transfers move that share links: max-min fair, by path.
  *
  * Transfers on the same path always get the same rate, so a path counts as one thing with a weight, the
- * number of transfers that are moving on it. Weights change in any number, then one call settles the rates of
- * those paths that feel the change. Rates are max-min fair when every path has a bottleneck: a full link on
- * which nobody is faster. That is what settling restores, and it looks no further than it has to. */
+ * number of transfers that are moving on it. Weights change in any number, then one call computes the rates
+ * of those paths that feel the change. Rates are max-min fair when every path has a bottleneck: a full link
+ * on which nobody is faster. That is what this call restores, and it looks no further than it has to. */
 #ifndef BANYAN_SIMULATE_SHARING_H
 #define BANYAN_SIMULATE_SHARING_H
 
@@ -21,7 +21,7 @@ void banyan_sharing_change(banyan_sharing *sharing, int path, int change);
 
 /* Makes the rates fair again. Gives the paths whose rate may have changed; borrowed until the next call, and
  * not given where there is none. */
-int banyan_sharing_settle(banyan_sharing *sharing, const int **changed);
+int banyan_sharing_solve(banyan_sharing *sharing, const int **changed);
 
 /* Bytes per second of each transfer on the path. */
 double banyan_sharing_rate(const banyan_sharing *sharing, int path);

@@ -4,8 +4,8 @@
  *
  *     merge while   ready(next) < start,     start = max(ready, end of the group before)
  *
- * Unlike MG-WFBP's, the condition knows no start-up, so that merging never makes a group wait. There is no
- * gamma in it, and none of Algorithm 1's conditions. O(L).
+ * The condition knows no start-up, as that of MG-WFBP does, so that merging never makes a group wait. There
+ * is no gamma in it, and none of Algorithm 1's conditions. O(L).
  *
  * Source: the asc setting of github.com/lzhangbv/dear_pytorch (mgwfbp), which is the only public one. */
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/handshake.c: the handshake as a machine that is fed bytes, so that it runs on any socket and in a
- * fuzzer alike. */
+ * fuzzer. */
 #include "transport/handshake.h"
 
 #include <errno.h>

@@ -250,11 +250,11 @@ static char *map(banyan_endpoint *base, int member, const banyan_place *place, s
     return near_one->transport->map(near_one, member, place, bytes);
 }
 
-static void settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
+static void confirm(banyan_endpoint *base, const banyan_place *place, int is_mapped)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 
-    near_one->transport->settle(near_one, place, is_mapped);
+    near_one->transport->confirm(near_one, place, is_mapped);
 }
 
 static void pace(banyan_endpoint *base, int peer, double bytes_per_s)
@@ -297,5 +297,5 @@ static const banyan_transport banyan_transport_several = {
     .ring = ring,
     .locate = locate,
     .map = map,
-    .settle = settle,
+    .confirm = confirm,
 };

@@ -486,6 +486,6 @@ const banyan_transport banyan_transport_shm = {
     .board = banyan_shm_board,
     .locate = banyan_shm_locate,
     .map = banyan_shm_map,
-    .settle = banyan_shm_settle,
+    .confirm = banyan_shm_confirm,
     .ring = ring,
 };

@@ -17,8 +17,8 @@ typedef struct {
 typedef struct {
     uint64_t serial; /* of the memory (transport/shared.h) */
     uint64_t generation;
-    int is_settled; /* every member at the board has it mapped, */
-    int is_refused; /* or one could not */
+    int is_confirmed; /* every member at the board has it mapped, */
+    int is_refused;   /* or one could not */
 } shm_own_region;
 
 /* Where the streams of a peer are mapped. */
@@ -111,7 +111,7 @@ char *banyan_shm_region_at(shm_peer *peer, uint32_t region, uint64_t generation,
 void banyan_shm_peer_regions_fini(shm_peer *peer);
 
 int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out);
-void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped);
+void banyan_shm_confirm(banyan_endpoint *base, const banyan_place *place, int is_mapped);
 char *banyan_shm_map(banyan_endpoint *base, int member, const banyan_place *place, size_t bytes);
 
 #endif

@@ -137,17 +137,17 @@ int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, b
     if (place.kind != SHM_IN_REGION || e->own_regions[place.region].is_refused)
         return 0;
     *out = (banyan_place){.region = place.region,
-                          .is_new = !e->own_regions[place.region].is_settled,
+                          .is_new = !e->own_regions[place.region].is_confirmed,
                           .generation = place.generation,
                           .offset = place.offset};
     return 1;
 }
 
-void banyan_shm_settle(banyan_endpoint *base, const banyan_place *place, int is_mapped)
+void banyan_shm_confirm(banyan_endpoint *base, const banyan_place *place, int is_mapped)
 {
     shm_own_region *region = &((shm_endpoint *)base)->own_regions[place->region];
 
-    region->is_settled = is_mapped;
+    region->is_confirmed = is_mapped;
     region->is_refused = !is_mapped;
 }
 

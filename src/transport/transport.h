@@ -136,7 +136,7 @@ struct banyan_transport {
      * told whether all could; otherwise it is not to be had again. */
     int (*locate)(banyan_endpoint *endpoint, const void *memory, size_t bytes, banyan_place *out);
     char *(*map)(banyan_endpoint *endpoint, int member, const banyan_place *place, size_t bytes);
-    void (*settle)(banyan_endpoint *endpoint, const banyan_place *place, int is_mapped);
+    void (*confirm)(banyan_endpoint *endpoint, const banyan_place *place, int is_mapped);
 };
 
 int banyan_transport_count(void);

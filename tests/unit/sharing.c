@@ -108,7 +108,7 @@ TEST(repaired_rates_are_those_found_from_nothing)
                     banyan_sharing_change(s, p, -1);
                     banyan_sharing_change(s, p, 1);
                 }
-            banyan_sharing_settle(s, &changed);
+            banyan_sharing_solve(s, &changed);
             check_rates(&net, s, weight, seed, change);
         }
         banyan_sharing_destroy(s);
@@ -127,16 +127,16 @@ TEST(a_change_far_away_is_not_looked_at)
     /* Paths 0 and 1 meet on link 2, which is never full: neither feels the other. */
     assert_int_equal(banyan_sharing_create(&topology, &paths, &s, NULL), 0);
     banyan_sharing_change(s, 0, 1);
-    assert_int_equal(banyan_sharing_settle(s, &changed), 1);
+    assert_int_equal(banyan_sharing_solve(s, &changed), 1);
     banyan_sharing_change(s, 1, 1);
-    assert_int_equal(banyan_sharing_settle(s, &changed), 1);
+    assert_int_equal(banyan_sharing_solve(s, &changed), 1);
     assert_int_equal(changed[0], 1);
     banyan_sharing_change(s, 0, -1);
-    assert_int_equal(banyan_sharing_settle(s, &changed), 0);
+    assert_int_equal(banyan_sharing_solve(s, &changed), 0);
     /* One goes as another comes: nothing to settle. */
     banyan_sharing_change(s, 1, -1);
     banyan_sharing_change(s, 1, 1);
-    assert_int_equal(banyan_sharing_settle(s, &changed), 0);
+    assert_int_equal(banyan_sharing_solve(s, &changed), 0);
     assert_true(banyan_sharing_rate(s, 1) == 1);
     banyan_sharing_destroy(s);
 }
@@ -158,7 +158,7 @@ TEST(flows_on_one_path_are_through_in_the_order_of_their_sizes)
         size[i] = 1 + banyan_random_below(&random, 50);
         banyan_fluid_flows_start(f, i, size[i], 0, 0);
     }
-    banyan_fluid_flows_settle(f, 0);
+    banyan_fluid_flows_solve(f, 0);
     for (int left = COUNT; left > 0; left--) {
         int transfer;
 
@@ -169,7 +169,7 @@ TEST(flows_on_one_path_are_through_in_the_order_of_their_sizes)
         served += (double)left * (size[transfer] - last);
         assert_true(fabs(now_s - served) < 1e-9 * served);
         last = size[transfer];
-        banyan_fluid_flows_settle(f, now_s);
+        banyan_fluid_flows_solve(f, now_s);
     }
     assert_true(isinf(banyan_fluid_flows_next_s(f)));
     banyan_fluid_flows_destroy(f);
@@ -190,7 +190,7 @@ TEST(flows_in_turn_go_one_by_one_and_the_least_turn_first)
     assert_int_equal(banyan_fluid_flows_create(&topology, &paths, COUNT, 1, &f, NULL), 0);
     for (int i = 0; i < COUNT; i++) /* the last is first: all are there when the first turn is given */
         banyan_fluid_flows_start(f, i, size[i], turn[i], now_s);
-    banyan_fluid_flows_settle(f, now_s);
+    banyan_fluid_flows_solve(f, now_s);
     for (int i = 0; i < COUNT; i++) {
         double end_s = banyan_fluid_flows_next_s(f);
 
@@ -198,7 +198,7 @@ TEST(flows_in_turn_go_one_by_one_and_the_least_turn_first)
         assert_int_equal(banyan_fluid_flows_finish(f), order[i]);
         assert_true(banyan_fluid_flows_began_s(f, order[i]) == now_s);
         now_s = end_s;
-        banyan_fluid_flows_settle(f, now_s);
+        banyan_fluid_flows_solve(f, now_s);
     }
     assert_true(isinf(banyan_fluid_flows_next_s(f)));
     assert_true(banyan_sharing_peak(banyan_fluid_flows_sharing(f), 0) == 1);

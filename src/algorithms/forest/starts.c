@@ -488,7 +488,7 @@ static int may_have_stars(const instance *in)
 
 static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err);
 
-/* Packs another network that is made of this one's arcs, beside pairs that weigh so much together. Its arcs
+/* Packs another network that is made of this one's arcs, beside pairs that weigh that much together. Its arcs
  * cost what those do. */
 static banyan_status pack_other(const instance *in, const banyan_bypass *other, double taken, int pairs,
                                 banyan_pair_packing *found, banyan_error *err)

@@ -242,11 +242,11 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
     double whole_hubs = banyan_hub_pairs_whole(graph, rate, problem->pair_limit);
     maker m = {.choice = {.graph = graph, .rate = whole_hubs, .weight = whole_hubs / problem->pair_limit},
                .pair_count = problem->pair_limit};
-    banyan_rebalance_problem settle = {.aim = whole_hubs,
-                                       .enough =
-                                           whole_hubs < rate ? NEARLY_WHOLE * whole_hubs : problem->enough,
-                                       .turn_limit = TURNS,
-                                       .more_hops = MORE_HOPS};
+    banyan_rebalance_problem rebalanced = {.aim = whole_hubs,
+                                           .enough = whole_hubs < rate ? NEARLY_WHOLE * whole_hubs
+                                                                       : problem->enough,
+                                           .turn_limit = TURNS,
+                                           .more_hops = MORE_HOPS};
     double total = 0, *weight = banyan_alloc((size_t)m.pair_count, sizeof *weight);
     int whole = 0;
     banyan_status status = weight ? maker_init(&m, err) : banyan_fail_memory(err);
@@ -256,7 +256,7 @@ banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_
     for (int k = 0; weight && k < m.pair_count; k++)
         weight[k] = m.choice.weight;
     if (!status && whole)
-        status = banyan_rebalance(graph, &settle, &m.trees, m.root, weight, &total, err);
+        status = banyan_rebalance(graph, &rebalanced, &m.trees, m.root, weight, &total, err);
     if (!status && total > 0) {
         status = banyan_pair_tools_hand_over(packing, &m.trees, &m.root, weight, err);
         packing->total = total;
