@@ -15,8 +15,8 @@
 
 #define SLICE_BYTES 131072.0 /* what executor and simulator cut transfers into */
 #define HANDLING 0.0625      /* of a hop's latency, for each further message on a link */
-#define MUCH_QUICKER 0.9     /* to do without some of them, */
-#define MOSTLY 0.5           /* where that much of the time goes by their rate */
+#define MUCH_QUICKER 0.9     /* to do without some of them where their rate decides */
+#define RATE_SHARE 0.5       /* of the time, beyond which the rate decides, not the latency */
 
 static double heaviest_share(const banyan_flows *flows)
 {
@@ -90,7 +90,7 @@ static banyan_status predict(const banyan_flows *flows, const banyan_topology *t
         int more = busiest_link(flows, uses, topology->link_count) - 1;
 
         *seconds = (double)bytes / rate + (hops - 1) * hop_s + latency_s + more * HANDLING * latency_s;
-        *by_rate = (double)bytes / rate > MOSTLY * *seconds;
+        *by_rate = (double)bytes / rate > RATE_SHARE * *seconds;
     }
     return status;
 }

@@ -23,6 +23,10 @@ typedef struct {
     int max_column_workers; /* in networks with at most that many active workers */
 } banyan_budget;
 
+/* Share of a plan's time to which no prediction is exact: of plans that differ by less and burden links
+ * equally the one with the fewest transfers is taken, and no rate is looked for that would change less. */
+#define BANYAN_PLAN_TIE 0.005
+
 const banyan_budget *banyan_effort_budget(banyan_effort effort);
 
 const char *banyan_effort_name(banyan_effort effort);

@@ -64,7 +64,7 @@ static int is_better(const banyan_plan *a, const banyan_plan *b, size_t bytes)
 static int is_simpler(const banyan_plan *a, const banyan_plan *b, const banyan_plan *best)
 {
     return a->schedule->transfer_count < b->schedule->transfer_count &&
-           a->predicted_s <= BANYAN_PLAN_TIE * best->predicted_s && is_crowded(a) <= is_crowded(best) &&
+           a->predicted_s <= (1 + BANYAN_PLAN_TIE) * best->predicted_s && is_crowded(a) <= is_crowded(best) &&
            a->limits.full_links <= best->limits.full_links && a->limits.crowd <= best->limits.crowd;
 }
 

@@ -40,10 +40,6 @@ banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, 
  * by how much they ask of links and ranks. */
 #define BANYAN_PLAN_SIMILAR 1.08
 
-/* And no prediction is better than this: of plans that burden links equally, the one with the fewest
- * transfers is taken. */
-#define BANYAN_PLAN_TIE 1.005
-
 /* How 'auto' chooses, in a job and on the command line: how hard it looks unless told, and which of the plans
  * it takes (count: none). usable, where it is given, says whether a schedule can run where it is wanted. */
 banyan_effort banyan_plan_default_effort(const banyan_problem *problem);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule/wire.c: numbers of seven bits per byte, the low ones first, with the high bit set in all but the
- * last byte (LEB128, as in DWARF). Ascending values are written as differences, so that most take one byte.
+/* schedule/wire.c: varints (core/protobuf.h). Ascending values are written as differences, so that most take
+ * one byte.
  *
  *   collective root nodes barrier | labels: length bytes, twice
  *   active: count, differences | cut: pieces, differences | owners: 0, or 1 and one per piece
@@ -12,19 +12,14 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/protobuf.h"
 #include "schedule/build.h"
 
 enum { MAX_NODES = 1 << 20 };
 
 static void put(banyan_text *out, uint64_t value)
 {
-    char bytes[10];
-    size_t count = 0;
-
-    for (; value > 0x7f; value >>= 7)
-        bytes[count++] = (char)(unsigned char)(value | 0x80);
-    bytes[count++] = (char)value;
-    banyan_text_add_bytes(out, bytes, count);
+    banyan_protobuf_add_varint(out, value);
 }
 
 static void put_label(banyan_text *out, const char *label)
@@ -86,26 +81,16 @@ void banyan_schedule_pack(const banyan_schedule *s, banyan_text *out)
 }
 
 typedef struct {
-    const unsigned char *at, *end;
+    banyan_protobuf left;
     int failed; /* from then on every number is 0 */
 } reader;
 
 static uint64_t get(reader *r, uint64_t most)
 {
-    uint64_t value = 0;
+    uint64_t value;
 
-    for (int shift = 0; shift < 64 && r->at < r->end; shift += 7) {
-        unsigned char byte = *r->at++;
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            if (value <= most && !r->failed)
-                return value;
-            break;
-        }
-    }
-    r->failed = 1;
-    return 0;
+    r->failed = r->failed || banyan_protobuf_next_varint(&r->left, &value) != 1 || value > most;
+    return r->failed ? 0 : value;
 }
 
 static int get_int(reader *r)
@@ -116,7 +101,7 @@ static int get_int(reader *r)
 /* How many follow that take a byte each at least: none is allocated for that is not there. */
 static int get_count(reader *r)
 {
-    uint64_t left = (uint64_t)(r->end - r->at);
+    uint64_t left = (uint64_t)(r->left.end - r->left.at);
 
     return (int)get(r, left < INT_MAX - 1 ? left : INT_MAX - 1);
 }
@@ -126,14 +111,14 @@ static char *get_label(reader *r)
     size_t length = (size_t)get_count(r);
     char *label;
 
-    if (length > (size_t)(r->end - r->at)) {
+    if (length > (size_t)(r->left.end - r->left.at)) {
         r->failed = 1;
         length = 0;
     }
     label = banyan_alloc(length + 1, 1);
     if (label)
-        memcpy(label, r->at, length);
-    r->at += length;
+        memcpy(label, r->left.at, length);
+    r->left.at += length;
     return label;
 }
 
@@ -246,7 +231,7 @@ static banyan_status begin(reader *r, banyan_builder *builder, banyan_error *err
 banyan_status banyan_schedule_unpack(const void *bytes, size_t length, banyan_schedule **out,
                                      banyan_error *err)
 {
-    reader r = {.at = bytes, .end = (const unsigned char *)bytes + length};
+    reader r = {.left = {bytes, (const unsigned char *)bytes + length}};
     banyan_builder builder = {0};
     banyan_status status = begin(&r, &builder, err);
 
@@ -259,7 +244,7 @@ banyan_status banyan_schedule_unpack(const void *bytes, size_t length, banyan_sc
         status = get_routes(&r, &builder, err);
     if (!status && builder.schedule)
         get_transfers(&r, &builder);
-    if (!status && !builder.status && (r.failed || r.at != r.end))
+    if (!status && !builder.status && (r.failed || r.left.at != r.left.end))
         status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "these %zu bytes are not a schedule", length);
     if (status) {
         banyan_schedule_destroy(builder.schedule);

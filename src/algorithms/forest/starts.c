@@ -42,7 +42,6 @@
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
 #define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
 #define DEEP 0.05         /* gain that deep trees must bring: filling may take that share, as in forest.c */
-#define WORTH 0.005       /* of the time that a vector takes: rates that change it by less are as good */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -669,7 +668,7 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
     banyan_status status = find_prices(topology, graph, &in.known, err);
 
     most = reach(&in, are_few ? in.pair_limit : options->max_trees);
-    slack = WORTH * options->wait_s_per_byte * in.known.bound_value * graph->unit;
+    slack = BANYAN_PLAN_TIE * options->wait_s_per_byte * in.known.bound_value * graph->unit;
     in.enough = fmax(SAME, (are_few ? in.budget->near_share : MANY_SHARE) - slack) * most;
     in.promised = are_few ? fmax(SAME, in.budget->target_share - slack) * most : in.enough;
     if (!status)

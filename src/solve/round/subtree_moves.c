@@ -224,7 +224,7 @@ static void survey(hanger *h, int tree)
             h->child[parent[v]] = v;
         }
     h->level[root] = 0;
-    for (int v = root; v >= 0;) {
+    for (int v = root;;) {
         h->first[v] = count++;
         h->height[v] = 0;
         if (h->child[v] >= 0) {
@@ -232,16 +232,15 @@ static void survey(hanger *h, int tree)
             v = h->child[v];
             continue;
         }
-        for (h->end[v] = count; v != root && h->sibling[v] < 0; h->end[v] = count) {
-            int above = parent[v];
-
-            h->height[above] = h->height[v] + 1 > h->height[above] ? h->height[v] + 1 : h->height[above];
-            v = above;
+        for (;; v = parent[v]) {
+            h->end[v] = count;
+            if (v == root)
+                return;
+            if (h->height[v] + 1 > h->height[parent[v]])
+                h->height[parent[v]] = h->height[v] + 1;
+            if (h->sibling[v] >= 0)
+                break;
         }
-        if (v == root)
-            break;
-        if (h->height[v] + 1 > h->height[parent[v]])
-            h->height[parent[v]] = h->height[v] + 1;
         h->level[h->sibling[v]] = h->level[v];
         v = h->sibling[v];
     }
@@ -607,13 +606,15 @@ static void drop_idle_leaves(hanger *h)
 {
     for (int t = 0; t < h->tree_count; t++)
         for (int again = 1; again;) {
+            int *parent = h->parent + cell_of(h, t, 0);
+
             again = 0;
-            take_up(h, t);
             survey(h, t);
             for (int v = 0; v < h->node_count; v++)
-                if (h->up[v] >= 0 && h->child[v] < 0 && !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                if (parent[v] >= 0 && h->child[v] < 0 && !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                    take_up(h, t);
                     count(h, cell_of(h, t, v), -1);
-                    h->up[v] = OUTSIDE;
+                    parent[v] = OUTSIDE;
                     h->surveyed = -1;
                     again = 1;
                 }
