@@ -619,6 +619,13 @@ static banyan_status wait(banyan_comm *comm, const banyan_group_plan *plan, size
     return status ? status : begin_survey(comm, bytes, seconds);
 }
 
+int banyan_learning_goes_on(const banyan_comm *comm, size_t bytes)
+{
+    const banyan_learning *l = comm->learning;
+
+    return l && bytes >= MIN_CALL_BYTES && l->stage != WATCHING && l->stage != OFF;
+}
+
 banyan_status banyan_learning_note(banyan_comm *comm, const banyan_call *call, const banyan_group_plan *plan,
                                    size_t bytes, double seconds)
 {

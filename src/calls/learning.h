@@ -17,6 +17,10 @@
 banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, banyan_error *err);
 void banyan_learning_destroy(banyan_learning *learning); /* accepts NULL */
 
+/* Whether the group still surveys the network after calls of that many bytes, or has a plan on trial, so that
+ * later calls will take another time. The same on all ranks between calls. */
+int banyan_learning_goes_on(const banyan_comm *comm, size_t bytes);
+
 /* A call of that many bytes has ended well. The plan may be gone afterwards. */
 banyan_status banyan_learning_note(banyan_comm *comm, const banyan_call *call, const banyan_group_plan *plan,
                                    size_t bytes, double seconds);

@@ -10,11 +10,18 @@
 #include <math.h>
 #include <string.h>
 
+#include "calls/learning.h"
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "engine/engine.h"
 
-enum { LEAST_BYTES = 64, MOST_RUNS = 9, LEAST_RUNS = 2 };
+enum {
+    LEAST_BYTES = 64,
+    MOST_RUNS = 9,
+    LEAST_RUNS = 2,
+    LEARNING_CALLS =
+        12 /* about as many as it takes to survey some hosts and to try a plan (docs/learning.md) */
+};
 
 #define MOST_BYTES ((size_t)256 << 20) /* in memory at a time for this */
 #define SHARE_ALONE 0.6                /* of the time; the rest is for several at a time */
@@ -98,7 +105,28 @@ static banyan_status run_once(measurement *m, size_t bytes, int streams, double 
     return status;
 }
 
-/* The first run makes the plan and the connections, and says how many more there is time for. */
+/* A group that was told no network surveys it at the end of its first large calls, and then plans anew: what
+ * they take is not what later ones will. They are made here until that is over, for as long at most as
+ * measuring may take. */
+static banyan_status let_it_learn(measurement *m, size_t bytes, int streams, banyan_error *err)
+{
+    double until_s = banyan_clock_s() + m->train->config.measure_ms / 1e3, seconds, goes_on;
+    banyan_status status;
+
+    do {
+        goes_on = 0;
+        for (int s = 0; s < streams && banyan_clock_s() < until_s; s++)
+            goes_on = fmax(goes_on, banyan_learning_goes_on(m->train->streams[s].comm, bytes));
+        status = agree(m->train, &goes_on, err);
+        if (!status)
+            status = make_room(m, bytes, streams, err);
+        if (!status && goes_on > 0)
+            status = run_once(m, bytes, streams, &seconds, err);
+    } while (!status && goes_on > 0);
+    return status;
+}
+
+/* The first run makes the plan and the connections, the next one says how many more there is time for. */
 static banyan_status run_some(measurement *m, size_t bytes, int streams, double budget_s, double *seconds,
                               banyan_error *err)
 {
@@ -108,6 +136,8 @@ static banyan_status run_some(measurement *m, size_t bytes, int streams, double 
 
     if (!status)
         status = run_once(m, bytes, streams, &first_s, err);
+    if (!status)
+        status = let_it_learn(m, bytes, streams, err);
     if (!status)
         status = run_once(m, bytes, streams, &first_s, err);
     if (!status)
@@ -131,6 +161,16 @@ static size_t model_bytes(const banyan_train *train)
     return bytes;
 }
 
+/* What is learnt is judged by calls of the size after which it is: the largest of which there is time for
+ * that many. */
+static size_t size_to_learn_by(const measurement *m, size_t least, size_t most)
+{
+    double rate = m->bytes[m->count - 1] / m->seconds[m->count - 1];
+    size_t bytes = (size_t)(rate * m->train->config.measure_ms / 1e3 / LEARNING_CALLS) / 8 * 8;
+
+    return bytes < least ? least : bytes < most ? bytes : most;
+}
+
 static banyan_status measure_alone(measurement *m, double budget_s, banyan_error *err)
 {
     size_t whole = model_bytes(m->train);
@@ -146,6 +186,11 @@ static banyan_status measure_alone(measurement *m, double budget_s, banyan_error
         if (m->count > 2 &&
             m->spent_s + 4 * m->seconds[m->count - 1] * (double)bytes / m->bytes[m->count - 1] > budget_s)
             return BANYAN_SUCCESS;
+        if (m->count > 2 && banyan_learning_goes_on(m->train->streams[0].comm, bytes)) {
+            status = let_it_learn(m, size_to_learn_by(m, bytes, most), 1, err);
+            if (status)
+                return status;
+        }
         status = run_some(m, bytes, 1, budget_s / 24, &m->seconds[m->count], err);
         if (status)
             return status;

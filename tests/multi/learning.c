@@ -4,6 +4,8 @@
  * this machine's loopback. What is learnt is for tests/multi/learn.sh to see. */
 #include <sys/mount.h>
 
+#include "core/clock.h"
+#include "engine/engine.h"
 #include "jobs.h"
 
 enum { RANKS = 4, COUNT = 1 << 16, CALLS = 30 };
@@ -122,6 +124,46 @@ static int learn(job_rank *self)
     return 0;
 }
 
+/* The engine's figure for a gradient of that size, and what calls of it take afterwards. */
+static int measure(job_rank *self)
+{
+    static float data[COUNT];
+    banyan_config config = BANYAN_CONFIG_INITIALIZER;
+    banyan_train_config how = BANYAN_TRAIN_CONFIG_INITIALIZER;
+    banyan_comm *comm = NULL;
+    banyan_train *train = NULL;
+    const banyan_cost_point *largest;
+    double seconds[CALLS];
+    int number;
+
+    EXPECT(take_host(self->rank), "no host");
+    config.timeout_ms = CALL_MS;
+    how.measure_ms = 200;
+    how.streams = 1;
+    EXPECT(!banyan_comm_init_rank(&comm, RANKS, job_id(self), self->rank, &config), "init");
+    EXPECT(!banyan_train_create(&train, comm, &how), "no engine");
+    EXPECT(!banyan_train_register(train, "gradient", data, COUNT, BANYAN_FLOAT32, &number), "register");
+    EXPECT(!banyan_train_commit(train), "%s", banyan_train_last_error(train));
+    for (int i = 0; i < CALLS; i++) {
+        double begin_s = banyan_clock_s();
+
+        EXPECT(!call(train->streams[0].comm, data, RANKS), "%s", banyan_last_error(train->streams[0].comm));
+        seconds[i] = banyan_clock_s() - begin_s;
+    }
+    largest = &train->cost.points[train->cost.point_count - 1];
+    EXPECT(largest->bytes == COUNT * sizeof(float) && largest->work_s < 8 * banyan_median(seconds, CALLS),
+           "%g bytes: measured %g s, they take %g s", largest->bytes, largest->work_s,
+           banyan_median(seconds, CALLS));
+    banyan_train_destroy(train);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(what_a_gradient_costs_is_measured_without_the_survey)
+{
+    job_run(RANKS, measure);
+}
+
 TEST(a_group_surveys_its_network_while_it_computes)
 {
     kill_ms = 0;
@@ -145,6 +187,7 @@ TEST(a_rank_that_is_killed_in_a_survey_is_named_and_the_others_go_on)
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_gradient_costs_is_measured_without_the_survey),
         cmocka_unit_test(a_group_surveys_its_network_while_it_computes),
         cmocka_unit_test(a_rank_that_is_killed_in_a_survey_is_named_and_the_others_go_on),
     };
