@@ -263,6 +263,11 @@ BANYAN_API banyan_status banyan_all_to_all(const void *send, void *recv, size_t 
 /* Returns when every rank has called it. */
 BANYAN_API banyan_status banyan_barrier(banyan_comm *comm);
 
+/* The same, where all ranks are about to make calls on vectors of GPUs, each of its own device, or all on
+ * vectors in the host's memory (BANYAN_HOST). MISMATCH: some rank is about to do the other, or makes another
+ * call; the sentence names it. For programs with a communicator for each kind: the one that they leave. */
+BANYAN_API banyan_status banyan_barrier_before(banyan_comm *comm, int device);
+
 /* Memory that the ranks of a host reach in place: where the vectors of all ranks of a communicator lie in
  * such memory and all ranks are on one host, an all-reduce adds straight out of it and writes results
  * straight into it, instead of copying them from process to process. Everywhere else it is memory as any

@@ -367,14 +367,25 @@ banyan_status banyan_all_to_all(const void *send, void *recv, size_t count, bany
 }
 
 /* Everybody's byte goes into everybody's result, so nobody has it before all have come. */
-banyan_status banyan_barrier(banyan_comm *comm)
+static banyan_status meet(banyan_comm *comm, banyan_call_place before)
 {
     banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLREDUCE,
                         .is_barrier = 1,
+                        .before = before,
                         .count = 1,
                         .type = BANYAN_UINT8,
                         .op = BANYAN_MAX};
     char byte = 0;
 
     return call_locked(banyan_comm_allreduce, &(banyan_buffers){.send = &byte, .recv = &byte}, &call, comm);
+}
+
+banyan_status banyan_barrier(banyan_comm *comm)
+{
+    return meet(comm, BANYAN_PLACE_ANY);
+}
+
+banyan_status banyan_barrier_before(banyan_comm *comm, int device)
+{
+    return meet(comm, device == BANYAN_HOST ? BANYAN_PLACE_HOST : BANYAN_PLACE_DEVICE);
 }

@@ -101,4 +101,7 @@ void banyan_worker_wait(banyan_comm *comm);
 /* device.c: ends what calls on GPUs need; waits for them. */
 void banyan_comm_device_destroy(banyan_comm *comm);
 
+/* device.c: the call of that number is on the host's memory. */
+void banyan_comm_device_note_host_call(banyan_comm *comm, uint64_t number);
+
 #endif

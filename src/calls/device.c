@@ -35,7 +35,9 @@ static banyan_status gather(void *context, const void *mine, size_t bytes, void 
     banyan_call call = {.collective = BANYAN_COLLECTIVE_ALLGATHER, .count = bytes, .type = BANYAN_UINT8};
     banyan_status status = banyan_comm_all_gather(&(banyan_buffers){.send = mine, .recv = all}, &call, comm);
 
-    return status ? banyan_fail(err, status, "%s", comm->err.text) : BANYAN_SUCCESS;
+    if (status && err != &comm->err)
+        return banyan_fail(err, status, "%s", comm->err.text);
+    return status;
 }
 
 static banyan_status failure(void *context)
@@ -136,6 +138,12 @@ void banyan_comm_device_destroy(banyan_comm *comm)
 {
     destroy(comm->device);
     comm->device = NULL;
+}
+
+void banyan_comm_device_note_host_call(banyan_comm *comm, uint64_t number)
+{
+    if (comm->device && comm->device->direct)
+        banyan_direct_note_host_call(comm->device->direct, number);
 }
 
 /* With the handle's lock held. */

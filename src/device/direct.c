@@ -376,6 +376,11 @@ static banyan_status put_on_stream(banyan_direct *direct, const banyan_direct_ca
     return status ? status : copy_out(direct, call, p, stream, err);
 }
 
+void banyan_direct_note_host_call(banyan_direct *direct, uint64_t number)
+{
+    atomic_store(&banyan_direct_slot_of(direct, direct->options.rank, 0)->host_call, number + 1);
+}
+
 static void show(banyan_direct *direct, const banyan_direct_call *call, const posting *p)
 {
     banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, p->slot);

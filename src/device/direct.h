@@ -58,6 +58,10 @@ void banyan_direct_destroy(banyan_direct *direct);
 banyan_status banyan_direct_can_run(banyan_direct *direct, const banyan_schedule *schedule, int *can_run,
                                     banyan_error *err);
 
+/* This rank's call of that number is none of these, but on the host's memory. Ranks that have put theirs on
+ * a stream find it, and end the group. */
+void banyan_direct_note_host_call(banyan_direct *direct, uint64_t number);
+
 /* Puts the call on the stream. One call at a time; what goes wrong later ends the group. */
 banyan_status banyan_direct_post(banyan_direct *direct, const banyan_direct_call *call, void *stream,
                                  banyan_error *err);

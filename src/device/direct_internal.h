@@ -29,6 +29,8 @@ typedef struct {
     _Atomic uint32_t served; /* how often that has happened */
     /* The rank's stream is behind the call of this generation; graphs do not write it. */
     _Atomic uint32_t passed;
+    /* In a rank's first slot: 1 + the number of its last call that was on the host's memory. */
+    _Atomic uint64_t host_call;
     /* What follows is written, for the slot's n-th call: n. */
     alignas(64) _Atomic uint32_t generation;
     uint32_t type, op;

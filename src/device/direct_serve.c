@@ -183,18 +183,40 @@ static void time_out(const banyan_direct *direct, int slot)
     o->abort(o->context, BANYAN_TIMEOUT, sentence);
 }
 
+/* Whether a rank makes the call of this slot on the host's memory: then nobody will ever let it go. A graph's
+ * slot has the number of the call that was captured. */
+static int is_host_call(const banyan_direct *direct, int slot, banyan_error *err)
+{
+    const banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, slot);
+
+    for (int rank = 0; rank < direct->options.size && slot < BANYAN_DIRECT_LIVE; rank++)
+        if (atomic_load(&banyan_direct_slot_of(direct, rank, 0)->host_call) == own->number + 1) {
+            banyan_fail(err, BANYAN_MISMATCH,
+                        "call %llu differs: rank %d calls allreduce(count %llu, %s, %s) on a GPU, rank %d "
+                        "makes a call on host memory",
+                        (unsigned long long)own->number, direct->options.rank, (unsigned long long)own->count,
+                        banyan_datatype_string((banyan_datatype)own->type),
+                        banyan_op_string((banyan_op)own->op), rank);
+            return 1;
+        }
+    return 0;
+}
+
 /* A stream that waits has arrived, and the leader has not served it since it was first seen so. */
 static void watch_slot(banyan_direct *direct, int slot, int64_t now_ns)
 {
     banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, slot);
     banyan_direct_local *local = &direct->local[slot];
     uint32_t served = atomic_load(&banyan_direct_slot_of(direct, direct->leaders[0], slot)->served);
+    banyan_error err = {""};
 
     if (!generation_of(direct, slot) || !atomic_load(&own->arrived[0])) {
         local->waiting_since_ns = 0;
     } else if (!local->waiting_since_ns || local->waiting_served != served) {
         local->waiting_since_ns = now_ns;
         local->waiting_served = served;
+    } else if (is_host_call(direct, slot, &err)) {
+        direct->options.abort(direct->options.context, BANYAN_MISMATCH, err.text);
     } else if (now_ns - local->waiting_since_ns > (int64_t)*direct->options.timeout_ms * 1000000) {
         time_out(direct, slot);
     }

@@ -98,12 +98,13 @@ banyan_call_entry *banyan_group_find(banyan_group *group, uint64_t number)
 const char *banyan_call_describe(const banyan_call *call, char *buffer, size_t size)
 {
     int reduces = banyan_collective_reduces(call->collective);
+    static const char *const places[] = {"", "(before calls on host memory)", "(before calls on a GPU)"};
     char root[24] = "";
 
     if (banyan_collective_has_root(call->collective))
         snprintf(root, sizeof root, ", root %d", call->root);
     if (call->is_barrier)
-        snprintf(buffer, size, "barrier");
+        snprintf(buffer, size, "barrier%s", places[call->before]);
     else
         snprintf(buffer, size, "%s(count %zu, %s%s%s%s)", banyan_collective_name(call->collective),
                  call->count, banyan_datatype_string(call->type), reduces ? ", " : "",
@@ -118,8 +119,8 @@ size_t banyan_call_whole(const banyan_call *call, int size)
 
 int banyan_call_is_same(const banyan_call *a, const banyan_call *b)
 {
-    return a->collective == b->collective && a->is_barrier == b->is_barrier && a->root == b->root &&
-           a->count == b->count && a->type == b->type && a->op == b->op;
+    return a->collective == b->collective && a->is_barrier == b->is_barrier && a->before == b->before &&
+           a->root == b->root && a->count == b->count && a->type == b->type && a->op == b->op;
 }
 
 static banyan_status end_group(banyan_endpoint *endpoint, banyan_status status, const char *sentence,

@@ -13,10 +13,14 @@
 #include "group/plans.h"
 #include "transport/memory.h"
 
+/* Where the vectors of the calls after a barrier lie, as far as the barrier says so. */
+typedef enum { BANYAN_PLACE_ANY, BANYAN_PLACE_HOST, BANYAN_PLACE_DEVICE } banyan_call_place;
+
 /* A call as the user made it. */
 typedef struct {
     banyan_collective collective;
-    int is_barrier; /* an all-reduce of one byte that nobody sees */
+    int is_barrier;           /* an all-reduce of one byte that nobody sees */
+    banyan_call_place before; /* of a barrier */
     int root;
     size_t count; /* as in the argument list */
     banyan_datatype type;

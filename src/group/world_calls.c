@@ -18,7 +18,7 @@
 #include "transport/bytes.h"
 
 /* A label: number 0, count 8, collective 16, type 20, op 24, root 28, plan digest 32. */
-enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4 };
+enum { DIGEST = 32, PLAN_HEADER = BANYAN_LABEL_BYTES + 4, PLACE_SHIFT = 9 };
 #define FOR_ALL_TYPES 256u /* beside the status: the plan serves whatever the elements are, */
 #define NO_CALL UINT64_MAX /* instead of a call's number: what follows is no plan */
 #define PACED 512u         /* and its connections are paced */
@@ -34,7 +34,8 @@ static void write_label(uint64_t number, const banyan_call *call, uint64_t diges
 {
     banyan_put64(out, number);
     banyan_put64(out + 8, call->count);
-    banyan_put32(out + 16, (uint32_t)call->collective | (call->is_barrier ? 256u : 0u));
+    banyan_put32(out + 16, (uint32_t)call->collective | (call->is_barrier ? 256u : 0u) |
+                               (uint32_t)call->before << PLACE_SHIFT);
     banyan_put32(out + 20, (uint32_t)call->type);
     banyan_put32(out + 24, (uint32_t)call->op);
     banyan_put32(out + 28, (uint32_t)call->root);
@@ -48,12 +49,15 @@ void banyan_world_read_label(const unsigned char *label, uint64_t *number, banya
     *number = banyan_get64(label);
     *call = (banyan_call){.collective = (banyan_collective)(collective & 255u),
                           .is_barrier = (collective & 256u) != 0,
+                          .before = (banyan_call_place)(collective >> PLACE_SHIFT & 3u),
                           .count = (size_t)banyan_get64(label + 8),
                           .type = (banyan_datatype)banyan_get32(label + 20),
                           .op = (banyan_op)banyan_get32(label + 24),
                           .root = (int)banyan_get32(label + 28)};
     if (call->collective >= BANYAN_COLLECTIVE_COUNT)
         call->collective = BANYAN_COLLECTIVE_ALLREDUCE;
+    if (call->before > BANYAN_PLACE_DEVICE)
+        call->before = BANYAN_PLACE_ANY;
 }
 
 /* Everything but the plan. */

@@ -167,6 +167,34 @@ def check_out_of_memory(rank, size, device):
     print(f"rank {rank}: works on after the GPU was out of memory", flush=True)
 
 
+def check_mixed(rank, size, device):
+    """CPU tensors on rank 1 and CUDA tensors on the others: all are told at once, in whatever order they have used either before; where the
+    library leaves GPUs alone it works."""
+    def add(group, place):
+        data = torch.ones(1000, device=place)
+        dist.all_reduce(data, group=group)
+        torch.cuda.synchronize()
+        if place != "cpu":
+            dist.all_reduce(data, group=group)  # what has gone wrong on a stream is raised by the next call
+        return data[-1].item()
+
+    for before in ([], ["cpu"], [device, "cpu"], ["cpu", device]):
+        group, began = dist.new_group(), time.time()
+        for place in before:
+            add(group, place)
+        try:
+            add(group, "cpu" if rank == 1 else device)
+            raise AssertionError(f"rank {rank} knows of nothing after {before}")
+        except RuntimeError as error:
+            assert "differs" in str(error) and "rank 1" in str(error) and time.time() - began < 20, (before, time.time() - began, error)
+            print(f"rank {rank}: after {time.time() - began:.2f} s: {error}", flush=True)
+    group, os.environ["BANYAN_GPU"] = dist.new_group(), "off"
+    data = torch.ones(1000, device="cpu" if rank == 1 else device)
+    dist.all_reduce(data, group=group)
+    assert data[-1].item() == size
+    os.environ["BANYAN_GPU"] = "cuda"
+
+
 def check_killed(rank, size, device):
     data = torch.ones(1 << 20, device=device)
     dist.all_reduce(data)
@@ -188,7 +216,7 @@ def run(rank, size, port):
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     dist.init_process_group("banyan")
-    for check in (check_random, check_collectives, check_other_memory, check_ddp, check_fsdp, check_graph, check_out_of_memory, check_killed):
+    for check in (check_random, check_collectives, check_other_memory, check_ddp, check_fsdp, check_graph, check_out_of_memory, check_mixed, check_killed):
         check(rank, size, device)
     os._exit(0)  # the group is dead
 

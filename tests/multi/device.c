@@ -651,6 +651,70 @@ TEST(different_calls_are_told_with_both_ranks)
     job_run(3, differ);
 }
 
+/* Rank 2 turns to vectors of the host while the others go on with those of the device. */
+static int leave_the_device(job_rank *self)
+{
+    banyan_error err = {""};
+    banyan_status status;
+    fixture f;
+
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    for (int turn = 0; turn < 2; turn++) {
+        EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                    f.streams[0]),
+               "%s", banyan_last_error(f.comm));
+        EXPECT(!banyan_barrier_before(f.comm, BANYAN_HOST), "%s", banyan_last_error(f.comm));
+    }
+    status = self->rank == 2 ? banyan_barrier_before(f.comm, BANYAN_HOST)
+                             : banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM,
+                                                   f.comm, 0, f.streams[0]);
+    EXPECT(status == BANYAN_MISMATCH || (self->rank != 2 && !status), "%s", banyan_last_error(f.comm));
+    EXPECT(wait_for_failure(&f) == BANYAN_MISMATCH, "no mismatch");
+    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
+    status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                 f.streams[0]);
+    EXPECT(status == BANYAN_MISMATCH && strstr(banyan_last_error(f.comm), "rank 2") &&
+               strstr(banyan_last_error(f.comm), "on host memory"),
+           "%s", banyan_last_error(f.comm));
+    close_fixture(&f);
+    return 0;
+}
+
+static int leave_the_device_staged(job_rank *self)
+{
+    setenv("BANYAN_GPU_PATH", "staged", 1);
+    return leave_the_device(self);
+}
+
+/* Rank 0 turns to vectors of the device, on a communicator that has had none. */
+static int turn_to_the_device(job_rank *self)
+{
+    char sentence[] = "rank 0 calls barrier(before calls on a GPU)";
+    int32_t value = 1;
+    banyan_status status;
+    fixture f;
+
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    EXPECT(!banyan_barrier_before(f.comm, 0), "%s", banyan_last_error(f.comm));
+    EXPECT(!banyan_allreduce(&value, &value, 1, BANYAN_INT32, BANYAN_SUM, f.comm), "%s",
+           banyan_last_error(f.comm));
+    status = self->rank == 0 ? banyan_barrier_before(f.comm, 0)
+                             : banyan_allreduce(&value, &value, 1, BANYAN_INT32, BANYAN_SUM, f.comm);
+    EXPECT(status == BANYAN_MISMATCH && strstr(banyan_last_error(f.comm), sentence), "%s",
+           banyan_last_error(f.comm));
+    close_fixture(&f);
+    return 0;
+}
+
+TEST(vectors_of_the_host_on_one_rank_and_of_a_device_on_another_are_told)
+{
+    job_run(3, leave_the_device);
+    job_run(3, leave_the_device_staged);
+    job_run(3, turn_to_the_device);
+}
+
 /* The window that rank 1 needs finds no memory. */
 static int run_out_of_memory(job_rank *self)
 {
@@ -733,6 +797,7 @@ int main(void)
         cmocka_unit_test(a_killed_rank_is_named_and_no_stream_waits_for_it),
         cmocka_unit_test(a_rank_that_does_not_come_is_named_after_the_time_out),
         cmocka_unit_test(different_calls_are_told_with_both_ranks),
+        cmocka_unit_test(vectors_of_the_host_on_one_rank_and_of_a_device_on_another_are_told),
         cmocka_unit_test(a_device_that_is_out_of_memory_is_an_error_on_all_ranks),
         cmocka_unit_test(what_cannot_be_is_refused_without_harm),
     };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The backend of torch.distributed, DDP on it, and gradients by schedule. Starting torch is what costs time here, so
 each start of the ranks makes many checks."""
+import ctypes
 import datetime
 import os
 import threading
@@ -16,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 import banyan
 import banyan.torch
+from banyan.library import lib
 from banyan.torch import native
 from banyan.torch.environment import adopt_launcher
 from banyan.torch.work import Worker
@@ -476,7 +478,64 @@ def lost():
     print("went on with two")
 
 
+class EmulatedLane:
+    """What a StreamLane is to its group, on an emulated device, whose memory is the host's."""
+
+    def __init__(self, communicator, device):
+        self.communicators = [communicator, communicator.split(0, communicator.rank)]
+
+    def close(self):
+        for communicator in self.communicators:
+            communicator.close()
+
+
+def mixed():
+    """Rank 1 has a CPU tensor where the others have CUDA tensors: in the group's first call, after some on CUDA tensors, or after some
+    on CPU tensors; and not at all."""
+    rank, size = begin()
+    banyan.torch.group.StreamLane = EmulatedLane
+    device = torch.device("cuda", 0)
+    memory = ctypes.c_void_p()
+    assert lib.banyan_mem_alloc_on(ctypes.byref(memory), 4000, 0) == 0
+    tensor = torch.frombuffer((ctypes.c_float * 1000).from_address(memory.value), dtype=torch.float32)
+
+    def add(place, group):
+        tensor.fill_(1)
+        if place == "cpu":
+            dist.all_reduce(tensor, group=group)
+            return
+        lane = banyan.torch.group_of(group)._lane(device)
+        (comm := lane.communicators[place == "staged"]).allreduce_on_at(
+            tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), "float32", "sum", 0, None
+        )
+        deadline = time.monotonic() + 30
+        while tensor[-1].item() == 1 and time.monotonic() < deadline:  # in the order of a stream
+            if comm.failure:
+                raise comm.find_failure()
+            time.sleep(0.001)
+
+    for before in ([], ["direct"], ["staged", "cpu"], ["cpu", "direct", "staged"]):
+        for last in ("direct", "staged"):
+            group, begun = dist.new_group(timeout=datetime.timedelta(seconds=300)), time.monotonic()
+            for place in [*before, *before]:
+                add(place, group)
+                assert torch.all(tensor == size), (before, place, tensor)
+            try:
+                add("cpu" if rank == 1 else last, group)
+            except RuntimeError as error:
+                assert "differs" in str(error) and "rank 1" in str(error), error
+                assert "GPU" in str(error) or "host memory" in str(error), error
+                assert time.monotonic() - begun < 100, "that was the time-out"
+            else:
+                raise AssertionError(f"after {before}, {last}: rank {rank} knows of nothing")
+    print("told")
+
+
 class Torch(unittest.TestCase):
+    def test_cpu_tensors_on_one_rank_and_cuda_tensors_on_another_are_told(self):
+        output = ranks.on(3, mixed, environment={"BANYAN_GPU": "emulated"})
+        self.assertEqual(output.count("told"), 3, output)
+
     def test_works_that_are_dropped_raise(self):
         worker, begun, may_go_on = Worker("test"), threading.Event(), threading.Event()
         worker.submit(lambda: (begun.set(), may_go_on.wait()), None)

@@ -313,6 +313,11 @@ class Communicator:
     def barrier(self):
         self._check(lib.banyan_barrier(self.handle))
 
+    def barrier_before(self, device=-1):
+        """A barrier of ranks that are about to make calls on GPU tensors, or all on those of the host (-1); raises Mismatch
+        where some rank does the other."""
+        self._check(lib.banyan_barrier_before(self.handle, device))
+
     # Calls on NumPy arrays. dtype="bfloat16" says that arrays of uint16 hold such numbers.
 
     def allreduce(self, array, out=None, op="sum", dtype=None):

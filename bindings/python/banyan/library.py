@@ -143,6 +143,7 @@ _FUNCTIONS = {
     "banyan_scatter": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p),
     "banyan_all_to_all": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_void_p),
     "banyan_barrier": (c_int, c_void_p),
+    "banyan_barrier_before": (c_int, c_void_p, c_int),
     "banyan_mem_alloc_on": (c_int, POINTER(c_void_p), c_size_t, c_int),
     "banyan_mem_free_on": (c_int, c_void_p, c_int),
     "banyan_allreduce_on": (c_int, c_void_p, c_void_p, c_size_t, c_int, c_int, c_void_p, c_int, c_void_p),

@@ -309,6 +309,7 @@ public:
     uint64_t sequence() const { return sequence_; }
 
     Records records;
+    std::atomic<bool> uses_streams{false}; // the last call was on CUDA tensors, which the Python group has put on a stream
 
     c10::intrusive_ptr<Call> push(c10d::OpType type, Tensors outputs, std::function<void()> function,
                                   bool is_python)
@@ -834,6 +835,8 @@ private:
     WorkPointer start(c10d::OpType type, const char *name, const Tensors &tensors, bool is_waited_for,
                       std::function<void()> function)
     {
+        if (queue_->uses_streams)
+            ask_nothing("leave_streams");
         uint64_t sequence = queue_->next_sequence();
         Queue *queue = queue_.get(); // whose thread or caller runs the function
         Tensors outputs;
@@ -923,6 +926,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         .def("submit", &submit)
         .def("next_sequence", &Queue::next_sequence)
         .def_property_readonly("sequence", &Queue::sequence)
+        .def_property(
+            "uses_streams", [](const Queue &queue) { return queue.uses_streams.load(); },
+            [](Queue &queue, bool value) { queue.uses_streams = value; })
         .def("records", [](Queue &queue) { return queue.records.list(); })
         .def("is_busy", &Queue::is_busy, py::call_guard<py::gil_scoped_release>())
         .def("stop", &Queue::stop, py::call_guard<py::gil_scoped_release>());

@@ -15,6 +15,7 @@ Where the C++ backend has been built (build.py), it is what torch gets, and this
 import atexit
 import ctypes
 import os
+import threading
 import time
 import weakref
 
@@ -22,7 +23,7 @@ import torch
 import torch.distributed as dist
 
 from ..communicator import Communicator
-from ..errors import InvalidArgument, Unsupported
+from ..errors import Error, InvalidArgument, Mismatch, Unsupported
 from ..library import milliseconds
 from . import native
 from .exchange import by_roll_call, by_store
@@ -142,6 +143,7 @@ class BanyanGroup(dist.ProcessGroup):
     def _do(self, name, call, inputs, outputs, given=None):
         """Submits a call under the name that the flight recorder knows it by. given: the outputs as torch gave them."""
         given = outputs if given is None else given
+        self.leave_streams()
         sequence = self._worker.next_sequence()
         if not recorder.kept:
             return self._keep(self._worker.submit(call, given))
@@ -248,7 +250,7 @@ class BanyanGroup(dist.ProcessGroup):
             lane.close()
         self.communicator.close()
         self.communicator, self.workers = comm, workers
-        self._lanes = {}
+        self._lanes, self._worker.uses_streams = {}, False
         self._meet_in(dist.PrefixStore(f"reconfigure/{uuid}", self._store) if self._store is not None else None)
 
     def _meet_in(self, store):
@@ -260,8 +262,47 @@ class BanyanGroup(dist.ProcessGroup):
 
     # Sums.
 
+    # CPU tensors and CUDA tensors have communicators of their own, so ranks that differ in this would wait for each other. Whoever
+    # turns from one kind to the other meets all ranks on the communicators that it leaves: where some of them make a call there,
+    # the library ends it with a sentence that names the rank.
+
+    def _enter_streams(self, device):
+        if not self._worker.uses_streams:
+            self.run_in_turn(lambda: self.communicator.barrier_before(device.index))
+            self._worker.uses_streams = True
+
+    def leave_streams(self):
+        """Before each call on CPU tensors, and on CUDA tensors that go through the group's thread."""
+        if self._worker.uses_streams:
+            self._worker.uses_streams = False
+            self.run_in_turn(self._leave_streams)
+
+    def _leave_streams(self):
+        """On all communicators at once: the other ranks may be in a call on any of them."""
+        comms = [comm for lane in self._lanes.values() for comm in lane.communicators]
+        problems = []
+
+        def leave(comm):
+            try:
+                comm.barrier_before()
+            except Error as problem:
+                problems.append(problem)
+                if isinstance(problem, Mismatch):  # of which the other communicators do not hear by themselves
+                    for other in {*comms, self.communicator} - {comm}:
+                        other.abort()
+
+        threads = [threading.Thread(target=leave, args=(comm,)) for comm in comms[1:]]
+        for thread in threads:
+            thread.start()
+        leave(comms[0])
+        for thread in threads:
+            thread.join()
+        if problems:
+            raise next((problem for problem in problems if isinstance(problem, Mismatch)), problems[0])
+
     def _lane(self, device):
         """Every rank makes its first call on CUDA tensors at the same place among its calls."""
+        self._enter_streams(device)
         if device not in self._lanes:
             comm = self.run_in_turn(lambda: self.communicator.split(0, self.rank()))
             self._lanes[device] = StreamLane(comm, device)

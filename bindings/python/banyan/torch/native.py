@@ -8,6 +8,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import zlib
 from pathlib import Path
 
 import torch
@@ -21,12 +22,13 @@ _loaded = []
 
 
 def file():
-    """Where the backend for this Python and this torch belongs."""
+    """Where the backend of this source for this Python and this torch belongs."""
     given = os.environ.get("BANYAN_TORCH_BACKEND")
     if given:
         return None if given == "none" else Path(given)
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    which = f"torch-{torch.__version__}-python-{sys.version_info[0]}.{sys.version_info[1]}"
+    source = zlib.crc32(Path(__file__).with_name("backend.cpp").read_bytes())  # one that was built from another version does not fit
+    which = f"torch-{torch.__version__}-python-{sys.version_info[0]}.{sys.version_info[1]}-{source:08x}"
     return cache / "banyan" / which / f"{NAME}.so"
 
 
@@ -72,6 +74,14 @@ class NativeWorker:
 
     def next_sequence(self):
         return self.queue.next_sequence()
+
+    @property
+    def uses_streams(self):
+        return self.queue.uses_streams
+
+    @uses_streams.setter
+    def uses_streams(self, value):
+        self.queue.uses_streams = value
 
     @property
     def is_busy(self):

@@ -9,6 +9,8 @@ their own, since they are made by the caller's thread and all others by the grou
 from GPU to GPU, and one for what always goes by way of the host, so that neither has to wait for the other's calls.
 """
 
+import os
+
 import torch
 from torch._C._distributed_c10d import Work
 
@@ -17,9 +19,11 @@ from .work import make_future, remember
 
 
 def fits(tensors):
-    """Whether the library can take them where they lie: dense CUDA tensors of one device without gaps."""
+    """Whether the library can take them where they lie: dense CUDA tensors of one device without gaps. Where it is told to leave
+    GPUs alone they go through the group's thread, as CPU tensors do, so that ranks may have either."""
     return (
         bool(tensors)
+        and os.environ.get("BANYAN_GPU") != "off"
         and all(tensor.is_cuda and tensor.layout == torch.strided and tensor.is_contiguous() for tensor in tensors)
         and len({tensor.device for tensor in tensors}) == 1
     )
@@ -151,12 +155,14 @@ class StreamLane:
             lambda comm, where: comm.all_to_all_on_at(source.data_ptr(), output.data_ptr(), count, "uint8", where),
         )
 
+    @property
+    def communicators(self):
+        return [self.communicator] if self._staged is None else [self.communicator, self._staged]
+
     def set_timeout(self, timeout):
-        for one in (self.communicator, self._staged):
-            if one is not None:
-                one.set_timeout(timeout)
+        for one in self.communicators:
+            one.set_timeout(timeout)
 
     def close(self):
-        if self._staged is not None:
-            self._staged.close()
-        self.communicator.close()
+        for one in reversed(self.communicators):
+            one.close()

@@ -182,6 +182,7 @@ class Worker:
         self._is_ending = False
         self._is_calling = False
         self.sequence = 0  # of the last collective
+        self.uses_streams = False  # the last one was on CUDA tensors in the order of a stream
 
     def next_sequence(self):
         self.sequence += 1
