@@ -14,9 +14,9 @@
  * this leaves a tree stuck with all links free the rule is dropped.
  *
  * What failed once fails for the rest of the step, because links are only taken and trees only grow; so each
- * tree keeps a place in its list, and a step costs at most one look at each member of each tree. Which links
- * are free, and which of them lead to ranks that a tree lacks, are sets of bits: a search passes 64 links at
- * a time. */
+ * tree keeps a place in its list, and a step costs at most one look at each member of each tree; none if no
+ * link to a rank that the tree lacks is free any more. Which links are free, and which of them lead to such
+ * ranks, are sets of bits: a search passes 64 links at a time. */
 #include "algorithms/grow.h"
 
 #include <limits.h>
@@ -47,6 +47,10 @@ typedef struct {
     uint64_t *free;        /* of links that are left now */
     uint64_t *open;        /* by tree: of links to ranks that are no members */
     int *free_count;       /* by node: of its out-links that are left now */
+    int rank_words;        /* of the following sets, by rank */
+    uint64_t *reachable;   /* ranks to which some link is left now */
+    uint64_t *outside;     /* by tree: ranks that are no members */
+    int *in_count;         /* by rank: of its in-links that are left now */
     int *member;          /* tree * count + place: ranks that may still add others, in the order of joining */
     int *size;            /* ranks of each tree */
     int *live, *old_live; /* of these in the list now, and when the step began */
@@ -212,6 +216,11 @@ static void find_capacities(garden *g)
         g->capacity[i] = (int)fmin(topology->links[i].bytes_per_s / slowest + 1e-6, MOST_CAPACITY);
 }
 
+static uint64_t *outside_of(const garden *g, int tree)
+{
+    return g->outside + (size_t)tree * (size_t)g->rank_words;
+}
+
 static void find_ranks(garden *g)
 {
     const banyan_topology *topology = g->topology;
@@ -225,15 +234,19 @@ static void find_ranks(garden *g)
     for (int rank = 0; rank < g->count; rank++) {
         g->member[(size_t)rank * (size_t)g->count] = rank;
         g->size[rank] = g->live[rank] = 1;
+        for (int other = 0; other < g->count; other++)
+            if (other != rank)
+                set_bit(outside_of(g, rank), other);
     }
 }
 
 static void garden_fini(garden *g)
 {
-    void *owned[] = {g->rank_of, g->has_ranks, g->out_link, g->capacity, g->left,  g->place_of,
-                     g->back,    g->all,       g->inner,    g->free,     g->open,  g->free_count,
-                     g->member,  g->size,      g->live,     g->old_live, g->place, g->is_enclosed,
-                     g->queue,   g->via,       g->seen,     g->turn};
+    void *owned[] = {g->rank_of,  g->has_ranks,  g->out_link,    g->capacity, g->left,
+                     g->place_of, g->back,       g->all,         g->inner,    g->free,
+                     g->open,     g->free_count, g->member,      g->size,     g->live,
+                     g->old_live, g->place,      g->is_enclosed, g->queue,    g->via,
+                     g->seen,     g->turn,       g->reachable,   g->outside,  g->in_count};
 
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         banyan_free(owned[i]);
@@ -263,6 +276,10 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     g->free = banyan_alloc((size_t)g->word_count, sizeof(uint64_t));
     g->open = banyan_alloc(ranks * (size_t)g->word_count, sizeof(uint64_t));
     g->free_count = banyan_alloc(nodes, sizeof(int));
+    g->rank_words = g->count / 64 + 1;
+    g->reachable = banyan_alloc((size_t)g->rank_words, sizeof(uint64_t));
+    g->outside = banyan_alloc(ranks * (size_t)g->rank_words, sizeof(uint64_t));
+    g->in_count = banyan_alloc(ranks, sizeof(int));
     g->member = banyan_alloc(ranks * ranks, sizeof(int));
     g->size = banyan_alloc(ranks, sizeof(int));
     g->live = banyan_alloc(ranks, sizeof(int));
@@ -276,7 +293,7 @@ static banyan_status garden_init(garden *g, const banyan_problem *problem, banya
     if (!g->rank_of || !g->has_ranks || !g->out_link || !g->capacity || !g->left || !g->place_of ||
         !g->back || !g->all || !g->inner || !g->free || !g->open || !g->free_count || !g->member ||
         !g->size || !g->live || !g->old_live || !g->place || !g->turn || !g->is_enclosed || !g->queue ||
-        !g->via || !g->seen)
+        !g->via || !g->seen || !g->reachable || !g->outside || !g->in_count)
         return banyan_fail_memory(err);
     find_capacities(g);
     find_ranks(g);
@@ -378,10 +395,14 @@ static int search(garden *g, int tree, int parent)
 
 static void take_link(garden *g, int link)
 {
+    int rank = g->rank_of[g->topology->links[link].dst] - 1;
+
     if (--g->left[link])
         return;
     clear_bit(g->free, g->place_of[link]);
     g->free_count[g->topology->links[link].src]--;
+    if (rank >= 0 && --g->in_count[rank] == 0)
+        clear_bit(g->reachable, rank);
 }
 
 /* Takes the links that the search found and writes them down, parent's first. */
@@ -426,6 +447,7 @@ static banyan_status add_member(garden *g, int tree, int parent, int child_node,
     g->member[row + (size_t)g->live[tree]++] = child;
     g->size[tree]++;
     leave_open(g, tree, child);
+    clear_bit(outside_of(g, tree), child);
     return BANYAN_SUCCESS;
 }
 
@@ -445,6 +467,8 @@ static banyan_status take_turn(garden *g, int tree, int *grew, banyan_error *err
             *grew = 1;
             return add_member(g, tree, parent, child, err);
         }
+        if (g->free_count[node] && find_bit(g->reachable, outside_of(g, tree), 0, g->count) == g->count)
+            g->place[tree] = g->old_live[tree];
     }
     return BANYAN_SUCCESS;
 }
@@ -480,6 +504,12 @@ static banyan_status take_step(garden *g, banyan_error *err)
     memcpy(g->free, g->all, (size_t)g->word_count * sizeof *g->free);
     for (int node = 0; node < g->topology->node_count; node++)
         g->free_count[node] = g->topology->out_first[node + 1] - g->topology->out_first[node];
+    for (int rank = 0; rank < g->count; rank++) {
+        int node = g->problem->active[rank];
+
+        g->in_count[rank] = g->topology->in_first[node + 1] - g->topology->in_first[node];
+        set_bit(g->reachable, rank);
+    }
     for (int tree = 0; tree < g->count; tree++)
         g->old_live[tree] = g->live[tree] = drop_spent(g, tree);
     memset(g->place, 0, (size_t)g->count * sizeof(int));
