@@ -15,6 +15,9 @@
  * node has at most n - 1 below it in a tree of n active nodes (n if it is the root), so no more leaves it
  * than n - 1 times what enters; else what it makes up would let a forwarder send on more than it gets.
  *
+ * What is summed outside S is the sum of r less what is summed inside: the sum is an unknown of its own, so
+ * that a cut names the roots on its smaller side only.
+ *
  * We solve the dual program, in which cuts are columns: prices of its rows are r and x, a maximum flow to
  * (from) every node tells whether they serve it, and a minimum cut that is too small becomes a column. Cuts
  * are looked for between the best division known to work and the program's (Ben-Ameur, Neto 2007): the
@@ -72,6 +75,12 @@ static int row_in(const banyan_divider *d, int arc)
     return d->graph->node_count + arc + (d->has_parts ? d->graph->arc_count : 0);
 }
 
+/* And the row of the sum of all roots. */
+static int row_of_sum(const banyan_divider *d)
+{
+    return d->graph->node_count + d->x_count;
+}
+
 /* What limits a node that is not active, each part by itself. */
 static void add_limits(banyan_divider *d, int v)
 {
@@ -99,6 +108,20 @@ static void add_limits(banyan_divider *d, int v)
     }
 }
 
+/* The sum is neither more nor less than all roots together. */
+static void add_sum(banyan_divider *d)
+{
+    for (int sign = -1; sign <= 1; sign += 2) {
+        for (int i = 0; i < d->root_count; i++) {
+            d->row[i] = d->root_node[i];
+            d->value[i] = -sign;
+        }
+        d->row[d->root_count] = row_of_sum(d);
+        d->value[d->root_count] = sign;
+        banyan_lp_add_column(d->lp, 0, d->root_count + 1, d->row, d->value);
+    }
+}
+
 /* One price an arc. Where prices are given, all of them in one column more, and the others at a premium: so
  * there is an answer before the cuts that need none of them are found. */
 static void add_prices(banyan_divider *d)
@@ -114,7 +137,8 @@ static void add_prices(banyan_divider *d)
                              ones);
         largest = d->fixed ? fmax(largest, (double)d->fixed[i]) : 1;
     }
-    d->first_limit = d->first_cut = arcs + (d->fixed != NULL);
+    add_sum(d);
+    d->first_limit = d->first_cut = arcs + 2 + (d->fixed != NULL);
     if (!d->fixed)
         return;
     for (int i = 0; i < 2 * arcs; i++) {
@@ -125,18 +149,17 @@ static void add_prices(banyan_divider *d)
     banyan_lp_add_column(d->lp, -worth, 2 * arcs, d->row, d->value);
 }
 
-/* Rows: what is summed at nodes, then the arcs. The first columns are prices of the arcs (without forwarders:
+/* Rows: what is summed at nodes, then the arcs, then the sum. The first columns are prices of the arcs (without forwarders:
  * beyond those of cuts). */
 static banyan_status make_program(banyan_divider *d, banyan_error *err)
 {
     int nodes = d->graph->node_count;
-    size_t rows = (size_t)(nodes + d->x_count);
+    size_t rows = (size_t)row_of_sum(d) + 1;
     double *lower = banyan_alloc(rows, sizeof *lower);
     banyan_status status = lower ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status) {
-        for (int i = 0; i < d->root_count; i++)
-            lower[d->root_node[i]] = 1;
+        lower[row_of_sum(d)] = 1;
         status = banyan_lp_create((int)rows, lower, NULL, &d->lp, err);
     }
     if (!status)
@@ -184,8 +207,8 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
     d->good_root = banyan_alloc(nodes, sizeof *d->root);
     d->mid_root = banyan_alloc(nodes, sizeof *d->root);
     d->potential = banyan_alloc(2 * nodes, sizeof *d->potential);
-    d->row = banyan_alloc(2 * arcs + nodes, sizeof *d->row);
-    d->value = banyan_alloc(2 * arcs + nodes, sizeof *d->value);
+    d->row = banyan_alloc(2 * arcs + nodes + 1, sizeof *d->row);
+    d->value = banyan_alloc(2 * arcs + nodes + 1, sizeof *d->value);
     if (!d->root_node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
         !d->potential || !d->row || !d->value)
         return banyan_fail_memory(err);
@@ -212,13 +235,19 @@ static void add_column(banyan_divider *d)
     const unsigned char *cut = d->cuts + d->cut_count * banyan_split_find_cut_bytes(d), *inside = cut + 1;
     const banyan_graph *graph = d->graph;
     double leaves = 0;
-    int count = 0;
+    int count = 0, within = 0;
 
     for (int i = 0; i < d->root_count; i++)
-        if (!inside[d->root_node[i]]) {
+        within += inside[d->root_node[i]];
+    for (int i = 0, are_fewer = 2 * within < d->root_count; i < d->root_count; i++)
+        if (inside[d->root_node[i]] == are_fewer) {
             d->row[count] = d->root_node[i];
-            d->value[count++] = 1;
+            d->value[count++] = are_fewer ? -1 : 1;
         }
+    if (2 * within < d->root_count) {
+        d->row[count] = row_of_sum(d);
+        d->value[count++] = 1;
+    }
     for (int i = 0; i < graph->arc_count; i++) {
         int from = *cut ? graph->arcs[i].src : graph->arcs[i].dst,
             to = *cut ? graph->arcs[i].dst : graph->arcs[i].src;
@@ -397,7 +426,16 @@ static void price_arcs(const banyan_divider *d, double *price)
     }
 }
 
-/* What the prices prove, as whole numbers. */
+/* Whether the cheapest trees of all roots (Edmonds) take longer than the cuts may. */
+static int has_many_roots(const banyan_divider *d)
+{
+    double active = d->graph->active_count;
+
+    return 2 * d->root_count * active * active > BANYAN_CUT_VISITS;
+}
+
+/* What the prices prove, as whole numbers. Where the cheapest trees are not to be had, the cuts prove it by
+ * themselves. */
 static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_error *err)
 {
     const banyan_graph *graph = d->graph;
@@ -406,7 +444,7 @@ static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_er
     banyan_status status;
     int proven;
 
-    if (banyan_graph_has_helpers(graph)) {
+    if (banyan_graph_has_helpers(graph) || has_many_roots(d)) {
         status = banyan_split_find_prove_by_cuts(d, out->price, &num, &den, err);
         goto out;
     }
