@@ -43,7 +43,9 @@ typedef struct {
     int *via, *depth;     /* per node: the last arc of that way; hops in the tree, -1: not in it */
     int *hops;            /* per node: how deep it would be in the tree */
     unsigned char *is_settled;
-    double done, roots;   /* weight of the pairs so far, and what all nodes should sum */
+    double done, all;     /* weight of the pairs so far, and of all that there will be */
+    double roots;         /* what all nodes should sum */
+    double *needed;       /* per arc: what pairs bring in any case, as far as its ends tell */
     double *rooted;       /* per node: weight of pairs that have their root there */
     double *used, *width; /* per node: of its links, in and out together */
     banyan_heap reached;  /* nodes outside the tree, by the cost of their way */
@@ -60,6 +62,7 @@ static void grower_fini(grower *g)
 {
     banyan_trees_fini(&g->trees);
     banyan_free(g->load);
+    banyan_free(g->needed);
     banyan_free(g->price);
     banyan_free(g->before);
     banyan_free(g->cost);
@@ -77,6 +80,26 @@ static void grower_fini(grower *g)
     banyan_free(g->width);
 }
 
+/* In each pair every active node but the root sends once, and receives once: by an arc what its others have no
+ * room for. */
+static void find_needed(grower *g)
+{
+    const banyan_graph *graph = g->graph;
+
+    for (int v = 0; v < graph->node_count; v++)
+        for (int is_out = 0; is_out < 2 && (graph->role[v] & BANYAN_NODE_ACTIVE); is_out++) {
+            const int *first = is_out ? graph->out_first : graph->in_first,
+                      *arcs = is_out ? graph->out_arc : graph->in_arc;
+            double width = 0;
+
+            for (int j = first[v]; j < first[v + 1]; j++)
+                width += (double)graph->arcs[arcs[j]].capacity;
+            for (int j = first[v]; j < first[v + 1]; j++)
+                g->needed[arcs[j]] +=
+                    fmax(0, g->all - (width - (double)graph->arcs[arcs[j]].capacity));
+        }
+}
+
 static banyan_status grower_init(grower *g, banyan_error *err)
 {
     size_t arcs = (size_t)g->graph->arc_count, nodes = (size_t)g->graph->node_count,
@@ -84,6 +107,7 @@ static banyan_status grower_init(grower *g, banyan_error *err)
 
     banyan_trees_init(&g->trees);
     g->load = banyan_alloc(arcs, sizeof *g->load);
+    g->needed = banyan_alloc(arcs, sizeof *g->needed);
     g->price = banyan_alloc(arcs, sizeof *g->price);
     g->before = banyan_alloc(arcs, sizeof *g->before);
     g->cost = banyan_alloc(nodes, sizeof *g->cost);
@@ -98,7 +122,7 @@ static banyan_status grower_init(grower *g, banyan_error *err)
     g->rooted = banyan_alloc(nodes, sizeof *g->rooted);
     g->used = banyan_alloc(nodes, sizeof *g->used);
     g->width = banyan_alloc(nodes, sizeof *g->width);
-    if (!g->load || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
+    if (!g->load || !g->needed || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
         !g->is_settled || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted || !g->used ||
         !g->width)
         return banyan_fail_memory(err);
@@ -111,12 +135,14 @@ static banyan_status grower_init(grower *g, banyan_error *err)
         g->width[arc->src] += (double)arc->capacity;
         g->width[arc->dst] += (double)arc->capacity;
     }
+    find_needed(g);
     return BANYAN_SUCCESS;
 }
 
 static double congestion(const grower *g, int arc, double weight)
 {
-    double capacity = (double)g->graph->arcs[arc].capacity, full = (g->load[arc] + weight) / capacity;
+    double capacity = (double)g->graph->arcs[arc].capacity, left = 1 - g->done / g->all,
+           full = (g->load[arc] + weight + left * g->needed[arc]) / capacity;
 
     return (FLOOR + exp2(STEEP * (fmin(full, MOST) - 1))) / capacity;
 }
@@ -471,7 +497,7 @@ static int is_over(const grower *g)
 banyan_status banyan_grown_pairs_find(const banyan_graph *graph, const banyan_grown_pairs_problem *problem,
                                       banyan_pair_packing *packing, banyan_error *err)
 {
-    grower g = {.graph = graph, .problem = problem};
+    grower g = {.graph = graph, .problem = problem, .all = packing->bound_value};
     banyan_status status = grower_init(&g, err);
     double sum = 0;
 
