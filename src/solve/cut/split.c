@@ -108,18 +108,16 @@ static void add_limits(banyan_divider *d, int v)
     }
 }
 
-/* The sum is neither more nor less than all roots together. */
+/* The sum is that of all roots. */
 static void add_sum(banyan_divider *d)
 {
-    for (int sign = -1; sign <= 1; sign += 2) {
-        for (int i = 0; i < d->root_count; i++) {
-            d->row[i] = d->root_node[i];
-            d->value[i] = -sign;
-        }
-        d->row[d->root_count] = row_of_sum(d);
-        d->value[d->root_count] = sign;
-        banyan_lp_add_column(d->lp, 0, d->root_count + 1, d->row, d->value);
+    for (int i = 0; i < d->root_count; i++) {
+        d->row[i] = d->root_node[i];
+        d->value[i] = -1;
     }
+    d->row[d->root_count] = row_of_sum(d);
+    d->value[d->root_count] = 1;
+    banyan_lp_add_free_column(d->lp, 0, d->root_count + 1, d->row, d->value);
 }
 
 /* One price an arc. Where prices are given, all of them in one column more, and the others at a premium: so
@@ -138,7 +136,7 @@ static void add_prices(banyan_divider *d)
         largest = d->fixed ? fmax(largest, (double)d->fixed[i]) : 1;
     }
     add_sum(d);
-    d->first_limit = d->first_cut = arcs + 2 + (d->fixed != NULL);
+    d->first_limit = d->first_cut = arcs + 1 + (d->fixed != NULL);
     if (!d->fixed)
         return;
     for (int i = 0; i < 2 * arcs; i++) {

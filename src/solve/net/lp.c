@@ -3,6 +3,8 @@
  * change sign here. */
 #include "solve/net/lp.h"
 
+#include <float.h>
+
 #include "core/alloc.h"
 #include "solve/net/simplex.h"
 #include "solve/net/work.h"
@@ -91,6 +93,17 @@ static void hand_over(banyan_lp *lp)
     if (lp->waiting)
         lp->simplex->add_columns(lp->model, lp->waiting, NULL, NULL, lp->cost, lp->start, lp->row, lp->value);
     lp->waiting = 0;
+}
+
+void banyan_lp_add_free_column(banyan_lp *lp, double cost, int count, const int *row, const double *value)
+{
+    const double lowest = -DBL_MAX, negated = -cost;
+    int ends[2] = {0, count};
+
+    hand_over(lp);
+    lp->column_count++;
+    lp->is_same = 0;
+    lp->simplex->add_columns(lp->model, 1, &lowest, NULL, &negated, ends, row, value);
 }
 
 void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like)

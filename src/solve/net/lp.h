@@ -17,7 +17,8 @@ void banyan_lp_destroy(banyan_lp *lp); /* accepts NULL */
 /* Columns are numbered in the order of their coming. The next solve tells if there was no memory for one. */
 void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row, const double *value);
 
-/* Bounds of one column (0 and 0 takes it out). */
+/* The same for one that may be negative. */
+void banyan_lp_add_free_column(banyan_lp *lp, double cost, int count, const int *row, const double *value);
 
 /* The first solve starts from the basis of another program, if that has as many rows and columns: where most
  * of what they say is the same, few steps are left. */
