@@ -136,13 +136,16 @@ typedef struct {
     const void *context;
     banyan_plan *plans;
     int all, built, settled; /* contenders are all built before any of them is predicted or out */
+    int told;
 } search;
 
 static banyan_status go_on(search *s, banyan_error *err)
 {
     int done = (s->built + s->settled + 1) / 2;
 
-    tell(s->problem, done, s->all);
+    if (done > s->told)
+        tell(s->problem, done, s->all);
+    s->told = done;
     return check_deadline(s->deadline_ns, done, s->all, err);
 }
 
