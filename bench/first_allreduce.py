@@ -7,7 +7,7 @@
 Contestants take turns, repetition by repetition: Banyan under `banyan run` and under Open MPI's mpirun, Open MPI itself, and
 Gloo. Gloo's ranks are forks of one Python process that has imported torch before the clock starts, since an import takes
 longer than everything else; its ranks meet at a TCPStore. Each figure is the median, in seconds, with the least and the most.
-With bench/results/first_allreduce.txt:
+In the environment, PYTHON is an interpreter with torch, and COMMIT says what was built where git does not know it. With bench/results/first_allreduce.txt:
 
     bench/first_allreduce.py ... 16 64 256 > bench/results/first_allreduce.txt
 """
@@ -24,6 +24,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")  # with torch
 
 GLOO = """
 import datetime, os, sys, time
@@ -87,10 +88,16 @@ def measure(command, ranks, limit_s, environment):
 
 
 def contestants(options, folder):
-    """name: what starts that many ranks."""
-    mpirun = shutil.which("mpirun.openmpi")
-    found = {"banyan run": lambda n: [options.banyan, "run", "-n", str(n), "--", options.program]}
-    if mpirun:
+    """name: what starts that many ranks. Those of --only, or all that are here."""
+    wanted = options.only.split(";") if options.only else None
+    mpirun, found = shutil.which("mpirun.openmpi"), {}
+
+    def wants(*names):
+        return wanted is None or any(name in wanted for name in names)
+
+    if wants("banyan run"):
+        found["banyan run"] = lambda n: [options.banyan, "run", "-n", str(n), "--", options.program]
+    if mpirun and wants("banyan, mpirun", "Open MPI"):
         start = [mpirun, "--oversubscribe", "--mca", "btl", "self,vader"]
         start += ["--allow-run-as-root"] if os.geteuid() == 0 else []
         found["banyan, mpirun"] = lambda n: start + ["-n", str(n), options.program]
@@ -98,12 +105,15 @@ def contestants(options, folder):
         if compiler:
             subprocess.run([compiler, "-O2", "-DUSE_MPI", "-o", binary, os.path.join(HERE, "first_allreduce.c")], check=True)
             found["Open MPI"] = lambda n: start + ["-n", str(n), binary]
-    if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed"], capture_output=True).returncode == 0:
+    if wants("Gloo, forked") and subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True).returncode == 0:
         script = os.path.join(folder, "gloo.py")
         with open(script, "w") as file:
             file.write(GLOO)
-        found["Gloo, forked"] = lambda n: ["/usr/bin/python3", script, str(n), str(free_port())]
-    return found
+        found["Gloo, forked"] = lambda n: [PYTHON, script, str(n), str(free_port())]
+    missing = [name for name in wanted or [] if name not in found]
+    if missing:
+        sys.exit(f"first_allreduce: there is no {missing[0]!r} here")
+    return {name: found[name] for name in wanted or found}
 
 
 def main():
@@ -113,9 +123,10 @@ def main():
     parser.add_argument("ranks", nargs="*", type=int, default=[16, 64, 256])
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--limit", type=float, default=300, help="seconds that a run may take")
+    parser.add_argument("--only", help="these contestants alone: 'banyan run;Gloo, forked'")
     options = parser.parse_intermixed_args()
     options.banyan, options.program = os.path.abspath(options.banyan), os.path.abspath(options.program)
-    commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = os.environ.get("COMMIT") or subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     environment = dict(os.environ, BANYAN_STATUS_FOLDER="off", BANYAN_TIMEOUT_MS="240000", GLOO_SOCKET_IFNAME="lo")
     print(f"# bench/first_allreduce.py, commit {commit}, {platform.machine()}, {os.cpu_count()} cores, "
           f"{time.strftime('%Y-%m-%d')}; seconds: median (least to most) of {options.repeat}")

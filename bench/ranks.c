@@ -12,7 +12,8 @@
  *
  * Prints one line of a table, with the most TCP connections that a rank held after the start and after the
  * loss; with shared memory as the transport these are the control connections alone. Ends with 1 where a call
- * failed that should not have, a sum was wrong, or survivors say different things about the loss. */
+ * failed that should not have, a sum was wrong, or survivors say different things about the loss. Terminated, it
+ * ends its processes and prints what was done by then; '-' stands for the stages that were not. */
 #include <arpa/inet.h>
 #include <banyan/banyan.h>
 #include <signal.h>
@@ -43,6 +44,8 @@ typedef struct {
 
 static job_memory *shared;
 static int size, victims; /* at most a third, so that the others may go on */
+static pid_t processes[MOST_RANKS];
+static volatile sig_atomic_t is_terminated;
 
 static int complain(int rank, const char *what, banyan_comm *comm)
 {
@@ -232,15 +235,45 @@ static void print_table(double end_s)
             printf(" %9s", names[i]);
     printf(" %9s %12s %12s\n%6d", "end_s", "connections", "after_loss", size);
     for (int i = 0; i < STAGES; i++)
-        if (names[i])
+        if (names[i] && shared->ended_s[i] > 0)
             printf(" %9.3f", shared->ended_s[i] - shared->begun_s[i]);
-    printf(" %9.3f %12d %12d\n", end_s - shared->ended_s[SHRINK], atomic_load(&shared->most_connections[0]),
+        else if (names[i])
+            printf(" %9s", "-");
+    if (is_terminated)
+        printf(" %9s", "-");
+    else
+        printf(" %9.3f", end_s - shared->ended_s[SHRINK]);
+    printf(" %12d %12d\n", atomic_load(&shared->most_connections[0]),
            atomic_load(&shared->most_connections[1]));
+}
+
+static void end_processes(int number)
+{
+    (void)number;
+    is_terminated = 1;
+    for (int i = 0; i < size; i++)
+        if (processes[i] > 0)
+            kill(processes[i], SIGKILL);
+}
+
+/* How many processes ended otherwise than they should have. */
+static int await_processes(void)
+{
+    pid_t process;
+    int wrong = 0, how;
+
+    while ((process = wait(&how)) > 0) {
+        wrong += WIFEXITED(how) ? WEXITSTATUS(how) != 0 : WTERMSIG(how) != SIGKILL;
+        for (int i = 0; i < size; i++)
+            processes[i] = processes[i] == process ? 0 : processes[i];
+    }
+    return wrong + is_terminated;
 }
 
 int main(int count, char **words)
 {
-    int wrong = 0, how;
+    struct sigaction action = {.sa_handler = end_processes, .sa_flags = SA_RESTART};
+    int wrong;
 
     size = count > 1 ? atoi(words[1]) : 256;
     if (size < 3 || size > MOST_RANKS) {
@@ -257,17 +290,16 @@ int main(int count, char **words)
     choose_victims(count > 3 ? strtoull(words[3], NULL, 10) : 1);
     begin_stage(0, START);
     for (int i = 0; i < size; i++) {
-        pid_t process = fork();
-
-        if (process < 0)
+        processes[i] = fork();
+        if (processes[i] < 0)
             return complain(i, "cannot fork", NULL);
-        if (process == 0) {
+        if (processes[i] == 0) {
             alarm(TIMEOUT_MS / 1000 * 3);
             _exit(run_rank(i));
         }
     }
-    while (wait(&how) > 0)
-        wrong += WIFEXITED(how) ? WEXITSTATUS(how) != 0 : WTERMSIG(how) != SIGKILL;
+    sigaction(SIGTERM, &action, NULL);
+    wrong = await_processes();
     print_table(banyan_clock_s());
     wrong += count_differences();
     return wrong != 0;

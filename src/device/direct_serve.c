@@ -183,14 +183,26 @@ static void time_out(const banyan_direct *direct, int slot)
     o->abort(o->context, BANYAN_TIMEOUT, sentence);
 }
 
-/* Whether a rank makes the call of this slot on the host's memory: then nobody will ever let it go. A graph's
- * slot has the number of the call that was captured. */
+/* Whether a rank has made, or makes, the call of this slot on the host's memory, instead of putting it on a
+ * stream: then nobody will ever let it go. A graph's slot has the number of the call that was captured. */
+static int is_host_call_of(const banyan_direct *direct, int slot, int rank)
+{
+    const banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, slot);
+    uint32_t generation = atomic_load(&own->generation);
+    uint64_t number = own->number, last = atomic_load(&banyan_direct_slot_of(direct, rank, 0)->host_call);
+
+    if (last <= number + 1)
+        return last == number + 1;
+    return atomic_load(&banyan_direct_slot_of(direct, rank, slot)->generation) != generation &&
+           atomic_load(&own->arrived[0]) && atomic_load(&own->generation) == generation; /* still that call */
+}
+
 static int is_host_call(const banyan_direct *direct, int slot, banyan_error *err)
 {
     const banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, slot);
 
     for (int rank = 0; rank < direct->options.size && slot < BANYAN_DIRECT_LIVE; rank++)
-        if (atomic_load(&banyan_direct_slot_of(direct, rank, 0)->host_call) == own->number + 1) {
+        if (is_host_call_of(direct, slot, rank)) {
             banyan_fail(err, BANYAN_MISMATCH,
                         "call %llu differs: rank %d calls allreduce(count %llu, %s, %s) on a GPU, rank %d "
                         "makes a call on host memory",

@@ -33,7 +33,7 @@ typedef struct {
     size_t room;
     int count; /* sizes that are measured */
     double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS];
-    double spent_s;
+    double spent_s, learning_s;
 } measurement;
 
 /* The largest of all ranks' values. */
@@ -106,11 +106,12 @@ static banyan_status run_once(measurement *m, size_t bytes, int streams, double 
 }
 
 /* A group that was told no network surveys it at the end of its first large calls, and then plans anew: what
- * they take is not what later ones will. They are made here until that is over, for as long at most as
- * measuring may take. */
+ * they take is not what later ones will. They are made here until that is over, in all for as long at most
+ * as measuring may take. */
 static banyan_status let_it_learn(measurement *m, size_t bytes, int streams, banyan_error *err)
 {
-    double until_s = banyan_clock_s() + m->train->config.measure_ms / 1e3, seconds, goes_on;
+    double begin_s = banyan_clock_s(), seconds, goes_on;
+    double until_s = begin_s + m->train->config.measure_ms / 1e3 - m->learning_s;
     banyan_status status;
 
     do {
@@ -123,6 +124,7 @@ static banyan_status let_it_learn(measurement *m, size_t bytes, int streams, ban
         if (!status && goes_on > 0)
             status = run_once(m, bytes, streams, &seconds, err);
     } while (!status && goes_on > 0);
+    m->learning_s += banyan_clock_s() - begin_s;
     return status;
 }
 

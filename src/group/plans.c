@@ -211,11 +211,15 @@ static void take(chosen_schedule *out, banyan_plan *from)
 static banyan_status choose_best(const banyan_setup *setup, const banyan_problem *problem,
                                  chosen_schedule *out, char **why, banyan_error *err)
 {
+    banyan_effort effort = banyan_plan_default_effort(problem);
     banyan_plan *all = NULL;
     int count = 0, best;
-    banyan_status status =
-        banyan_plan_candidates(problem, banyan_plan_default_effort(problem), &all, &count, err);
+    banyan_status status;
 
+    if (is_guessed(setup, problem)) /* where the network is another, others may be the best */
+        status = banyan_plan_candidates(problem, effort, &all, &count, err);
+    else
+        status = banyan_plan_contenders(problem, effort, 0, banyan_group_is_usable, setup, &all, &count, err);
     if (status)
         return status;
     best = banyan_plan_best(problem, all, count, banyan_group_is_usable, setup);

@@ -68,6 +68,12 @@ static int is_simpler(const banyan_plan *a, const banyan_plan *b, const banyan_p
            a->limits.full_links <= best->limits.full_links && a->limits.crowd <= best->limits.crowd;
 }
 
+/* is_better and is_simpler look at no plan beyond. */
+double banyan_plan_highest_s(double best_s)
+{
+    return BANYAN_PLAN_SIMILAR * (1 + BANYAN_PLAN_TIE) * best_s;
+}
+
 static int is_usable(const banyan_plan *plan, banyan_plan_usable *usable, const void *context)
 {
     return plan->schedule && (!usable || usable(context, plan->schedule));

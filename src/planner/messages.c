@@ -21,13 +21,21 @@ static int is_far(const banyan_topology *topology, const banyan_transfer *t)
     return banyan_message_is_far(topology, t->src, t->dst);
 }
 
+static int has_far(const banyan_schedule *schedule, const banyan_topology *topology)
+{
+    for (size_t i = 0; i < schedule->transfer_count; i++)
+        if (is_far(topology, &schedule->transfers[i]))
+            return 1;
+    return 0;
+}
+
 static double find_headers(const banyan_schedule *schedule, const banyan_topology *topology)
 {
     double *busy_s = banyan_alloc((size_t)topology->link_count, sizeof *busy_s), longest_s = 0;
     banyan_paths *paths = NULL;
     banyan_error ignored;
 
-    if (busy_s && !banyan_paths_find(schedule, topology, &paths, &ignored))
+    if (busy_s && has_far(schedule, topology) && !banyan_paths_find(schedule, topology, &paths, &ignored))
         for (size_t i = 0; i < schedule->transfer_count; i++)
             for (int k = paths->first[paths->path_of[i]]; k < paths->first[paths->path_of[i] + 1]; k++)
                 if (is_far(topology, &schedule->transfers[i])) {

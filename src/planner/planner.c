@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/planner.c: candidates -> verify -> predict -> choose. */
-#include "planner/planner.h"
+/* planner/planner.c: one algorithm's plan: built, weighed, proven, predicted. */
+#include "planner/steps.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +29,10 @@
 /* Times what unpaced connections take by a model in which they share links at once and lose nothing: pacing
  * costs the pipeline a little while it fills, and saves what no model sees. */
 #define PACING_COST 1.03
+
+/* What has fewer messages is predicted in some milliseconds, and then an explanation can say how much slower
+ * it is. */
+#define FEW_MESSAGES 10000
 
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
@@ -99,18 +103,42 @@ static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem
     return BANYAN_SUCCESS;
 }
 
-static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, banyan_effort effort,
-                             banyan_error *err)
+/* No model of time predicts less. Not all of them keep the two sides of a barrier apart; the longer side takes
+ * half of the limit at least. */
+static double find_least(const banyan_plan *plan, const banyan_problem *problem)
 {
-    banyan_message_costs costs;
-    banyan_timeline *timeline;
+    double rate = plan->limits.bytes_per_s * (plan->schedule->barrier > 0 ? 2 : 1);
+
+    return with_messages(plan->has_limits ? (double)problem->bytes / rate : 0, &plan->costs);
+}
+
+void banyan_plan_weigh(banyan_plan *plan, const banyan_problem *problem)
+{
+    plan->costs = banyan_message_costs_of(plan->schedule, problem->topology);
+    plan->least_s = find_least(plan, problem);
+}
+
+banyan_status banyan_plan_limit(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
+{
     banyan_status status = banyan_bandwidth_limit(plan->schedule, problem->topology, &plan->limits, err);
 
-    if (!status && effort == BANYAN_EFFORT_ESTIMATE) {
+    plan->has_limits = !status;
+    if (!status)
+        plan->least_s = find_least(plan, problem);
+    return status;
+}
+
+banyan_status banyan_plan_judge(banyan_plan *plan, const banyan_problem *problem, banyan_effort effort,
+                                banyan_error *err)
+{
+    banyan_timeline *timeline;
+    banyan_status status;
+
+    if (effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
         status = banyan_walk(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
                              &timeline, err);
-    } else if (!status) {
+    } else {
         status = banyan_predict(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
                                 &timeline, &plan->model, err);
     }
@@ -122,8 +150,7 @@ static banyan_status predict(banyan_plan *plan, const banyan_problem *problem, b
     status = try_pacing(plan, problem, err);
     if (status)
         return status;
-    costs = banyan_message_costs_of(plan->schedule, problem->topology);
-    plan->predicted_s = with_messages(plan->network_s, &costs);
+    plan->predicted_s = with_messages(plan->network_s, &plan->costs);
     return BANYAN_SUCCESS;
 }
 
@@ -144,223 +171,75 @@ banyan_status banyan_plan_predict(const banyan_problem *problem, const banyan_sc
     bare.transfers = routeless;
     bare.route_count = 0;
     bare.node_count = problem->topology->node_count; /* workers come first, in both */
-    status = predict(&plan, problem, BANYAN_EFFORT_MEASURE, err);
+    banyan_plan_weigh(&plan, problem);
+    status = banyan_plan_limit(&plan, problem, err);
+    if (!status)
+        status = banyan_plan_judge(&plan, problem, BANYAN_EFFORT_MEASURE, err);
     banyan_free(routeless);
     if (!status)
         *seconds = plan.predicted_s;
     return status;
 }
 
-/* A plan that is about to be built: it keeps the clock and the counters as they stand now, until finish(). */
-static banyan_plan begin(const banyan_algorithm *algorithm)
+/* The schedule and what building it took; not proven yet. */
+banyan_status banyan_plan_build(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                                banyan_effort effort, banyan_plan *out, banyan_error *err)
 {
-    return (banyan_plan){
-        .algorithm = algorithm, .planning_s = banyan_clock_cpu_s(), .work = banyan_work_now()};
-}
-
-/* Proves and predicts what was built since begin(); status is how that went. */
-static banyan_status finish(banyan_plan plan, const banyan_problem *problem, banyan_effort effort,
-                            banyan_status status, banyan_plan *out, banyan_error *err)
-{
-    memset(out, 0, sizeof *out);
-    if (!status)
-        status = prove(&plan, problem, err);
-    plan.planning_s = banyan_clock_cpu_s() - plan.planning_s;
-    plan.work = banyan_work_since(&plan.work);
-    if (!status)
-        status = predict(&plan, problem, effort, err);
-    if (status) {
-        banyan_plan_fini(&plan);
-        return status;
-    }
-    *out = plan;
-    return BANYAN_SUCCESS;
-}
-
-static banyan_status make(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                          banyan_effort effort, banyan_plan *out, banyan_error *err)
-{
-    banyan_plan plan = begin(algorithm);
+    banyan_plan plan = {.algorithm = algorithm, .work = banyan_work_now(), .limits = {.bottleneck = -1}};
+    double begin_s = banyan_clock_cpu_s();
     banyan_problem own = *problem;
     banyan_status status;
 
     own.budget = banyan_effort_budget(effort);
     status = banyan_algorithm_build(algorithm, &own, &plan.schedule, err);
-    return finish(plan, &own, effort, status, out, err);
+    plan.planning_s = banyan_clock_cpu_s() - begin_s;
+    plan.work = banyan_work_since(&plan.work);
+    memset(out, 0, sizeof *out);
+    if (!status)
+        *out = plan;
+    return status;
+}
+
+banyan_status banyan_plan_prove(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
+{
+    double begin_s = banyan_clock_cpu_s();
+    banyan_status status = prove(plan, problem, err);
+
+    plan->planning_s += banyan_clock_cpu_s() - begin_s;
+    return status;
+}
+
+banyan_status banyan_plan_make_with(const banyan_algorithm *algorithm, const banyan_problem *problem,
+                                    banyan_effort effort, banyan_plan *out, banyan_error *err)
+{
+    banyan_status status = banyan_plan_build(algorithm, problem, effort, out, err);
+
+    if (!status)
+        status = banyan_plan_prove(out, problem, err);
+    if (!status)
+        status = banyan_plan_limit(out, problem, err);
+    if (!status) {
+        banyan_plan_weigh(out, problem);
+        status = banyan_plan_judge(out, problem, effort, err);
+    }
+    if (status) {
+        banyan_plan_fini(out);
+        memset(out, 0, sizeof *out);
+    }
+    return status;
 }
 
 banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_problem *problem,
                                banyan_plan *out, banyan_error *err)
 {
-    return make(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
+    return banyan_plan_make_with(algorithm, problem, BANYAN_EFFORT_MEASURE, out, err);
 }
 
-int banyan_plan_order(const void *a, const void *b)
+int banyan_plan_has_few_messages(const banyan_plan *plan, const banyan_problem *problem)
 {
-    const banyan_plan *x = a, *y = b;
+    double slices = volume_of(plan->schedule) * (double)problem->bytes / (double)slice_of(plan, problem);
 
-    if (!x->schedule != !y->schedule)
-        return x->schedule ? -1 : 1;
-    if (x->schedule && x->predicted_s != y->predicted_s)
-        return x->predicted_s < y->predicted_s ? -1 : 1;
-    return strcmp(x->algorithm->name, y->algorithm->name);
-}
-
-int banyan_plan_takes_parameters(const banyan_algorithm *algorithm, const banyan_problem *problem)
-{
-    for (int i = 0; i < problem->parameter_count; i++) {
-        const banyan_algorithm_option *option = algorithm->options;
-
-        while (option && option->key && strcmp(option->key, problem->parameters[i].key) != 0)
-            option++;
-        if (!option || !option->key)
-            return 0;
-    }
-    return 1;
-}
-
-/* One algorithm with its defaults or one variant; what does not apply is told in why_not. */
-static banyan_status make_candidate(const banyan_algorithm *algorithm, const banyan_parameter *variant,
-                                    const banyan_problem *problem, banyan_effort effort, banyan_plan *out,
-                                    banyan_error *err)
-{
-    banyan_problem own = *problem;
-    banyan_status status;
-
-    if (!banyan_plan_takes_parameters(algorithm, problem))
-        own.parameter_count = 0;
-    if (variant) {
-        own.parameters = variant;
-        own.parameter_count = 1;
-    }
-    out->algorithm = algorithm;
-    status = banyan_algorithm_applies(algorithm, &own, &out->why_not);
-    if (!status) {
-        banyan_error why_not;
-
-        status = make(algorithm, &own, effort, out, &why_not);
-        out->is_left_out = status == BANYAN_UNSUPPORTED;
-        if (status)
-            out->why_not = why_not;
-    }
-    out->algorithm = algorithm;
-    if (variant)
-        out->variant = *variant;
-    if (status == BANYAN_UNSUPPORTED)
-        return BANYAN_SUCCESS;
-    if (status && err)
-        *err = out->why_not;
-    return status;
-}
-
-/* The user's own parameters leave nothing to vary. */
-static int has_variants(const banyan_algorithm *algorithm, const banyan_problem *problem,
-                        banyan_effort effort)
-{
-    return effort == BANYAN_EFFORT_PATIENT && algorithm->variants && !problem->parameter_count;
-}
-
-static const banyan_algorithm *algorithm_at(const banyan_algorithm *const *algorithms, int i)
-{
-    return algorithms ? algorithms[i] : banyan_algorithm_at(i);
-}
-
-static int count_candidates(const banyan_problem *problem, banyan_effort effort,
-                            const banyan_algorithm *const *algorithms, int algorithm_count)
-{
-    int count = algorithm_count;
-
-    for (int i = 0; i < algorithm_count; i++)
-        if (has_variants(algorithm_at(algorithms, i), problem, effort))
-            for (const banyan_parameter *v = algorithm_at(algorithms, i)->variants; v->key; v++)
-                count++;
-    return count;
-}
-
-static void tell(const banyan_problem *problem, int done, int all)
-{
-    if (problem->watch)
-        problem->watch(problem->watch_context, done, all);
-}
-
-/* Whether there is time for the next candidate. */
-static banyan_status check_deadline(int64_t deadline_ns, int done, int all, banyan_error *err)
-{
-    if (!deadline_ns || done == all || banyan_clock_ns() < deadline_ns)
-        return BANYAN_SUCCESS;
-    return banyan_fail(err, BANYAN_TIMEOUT,
-                       "time was up after %d of %d candidates: allow more, or name an algorithm", done, all);
-}
-
-static banyan_status make_candidates(const banyan_problem *problem, banyan_effort effort,
-                                     const banyan_algorithm *const *algorithms, int algorithm_count,
-                                     int64_t deadline_ns, banyan_plan *plans, int all, banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-    int next = 0;
-
-    for (int i = 0; !status && i < algorithm_count; i++) {
-        const banyan_algorithm *algorithm = algorithm_at(algorithms, i);
-
-        status = make_candidate(algorithm, NULL, problem, effort, &plans[next++], err);
-        tell(problem, next, all);
-        if (!status)
-            status = check_deadline(deadline_ns, next, all, err);
-        if (!has_variants(algorithm, problem, effort))
-            continue;
-        for (const banyan_parameter *v = algorithm->variants; !status && v->key; v++) {
-            status = make_candidate(algorithm, v, problem, effort, &plans[next++], err);
-            tell(problem, next, all);
-            if (!status)
-                status = check_deadline(deadline_ns, next, all, err);
-        }
-    }
-    return status;
-}
-
-banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effort effort, banyan_plan **out,
-                                     int *count, banyan_error *err)
-{
-    return banyan_plan_candidates_until(problem, effort, 0, out, count, err);
-}
-
-banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
-                                           int64_t deadline_ns, banyan_plan **out, int *count,
-                                           banyan_error *err)
-{
-    return banyan_plan_candidates_of(problem, effort, NULL, banyan_algorithm_count(), deadline_ns, out, count,
-                                     err);
-}
-
-banyan_status banyan_plan_candidates_of(const banyan_problem *problem, banyan_effort effort,
-                                        const banyan_algorithm *const *algorithms, int algorithm_count,
-                                        int64_t deadline_ns, banyan_plan **out, int *count, banyan_error *err)
-{
-    int all = count_candidates(problem, effort, algorithms, algorithm_count);
-    banyan_plan *plans = banyan_alloc((size_t)all, sizeof *plans);
-    banyan_status status = plans ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    *out = NULL;
-    if (!status)
-        status = banyan_scale_check(problem->topology, err);
-    if (!status)
-        status =
-            banyan_topology_check_connected(problem->topology, problem->active, problem->active_count, err);
-    if (!status)
-        status = make_candidates(problem, effort, algorithms, algorithm_count, deadline_ns, plans, all, err);
-    if (status) {
-        banyan_plans_destroy(plans, plans ? all : 0);
-        return status;
-    }
-    qsort(plans, (size_t)all, sizeof *plans, banyan_plan_order);
-    *out = plans;
-    *count = all;
-    return BANYAN_SUCCESS;
-}
-
-banyan_status banyan_plan_all(const banyan_problem *problem, banyan_plan **out, int *count, banyan_error *err)
-{
-    return banyan_plan_candidates(problem, BANYAN_EFFORT_MEASURE, out, count, err);
+    return (double)plan->schedule->transfer_count + slices < FEW_MESSAGES;
 }
 
 static banyan_status unknown(const char *name, banyan_error *err)
@@ -400,7 +279,7 @@ banyan_status banyan_plan_choose_named(const char *algorithm, const banyan_probl
         status = banyan_scale_check(problem->topology, err);
     if (!status)
         status = banyan_algorithm_applies(found, problem, err);
-    return status ? status : make(found, problem, effort, out, err);
+    return status ? status : banyan_plan_make_with(found, problem, effort, out, err);
 }
 
 void banyan_plan_fini(banyan_plan *plan)

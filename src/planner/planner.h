@@ -5,6 +5,7 @@
 #define BANYAN_PLANNER_H
 
 #include "algorithms/algorithms.h"
+#include "planner/messages.h"
 #include "simulate/simulate.h"
 #include "solve/net/work.h"
 
@@ -12,6 +13,9 @@ struct banyan_plan {
     const banyan_algorithm *algorithm;
     banyan_schedule *schedule; /* NULL when the algorithm does not apply */
     banyan_limits limits;
+    int has_limits;
+    banyan_message_costs costs;
+    double least_s;     /* no prediction is lower: the costs, and, if there are limits, the fullest link */
     double network_s;   /* on the links alone, at the problem's size, by the model below */
     double predicted_s; /* the same with what messages cost ranks and links beside (planner/messages.h) */
     int is_paced;       /* for connections that are paced to their shares (simulate/paces.h) */
@@ -21,6 +25,7 @@ struct banyan_plan {
     banyan_parameter variant; /* the setting that a patient planner chose; key NULL: none */
     /* It applies, but could not be built: the network is too large, or a solver is missing. */
     int is_left_out;
+    int is_outrun; /* it was built, but least_s alone is more than what the choice looks at */
     banyan_error why_not;
     char *explanation; /* why it was chosen among others; the plan's own, NULL where nothing was chosen */
     size_t bytes;      /* the size that was predicted */
@@ -67,6 +72,16 @@ banyan_status banyan_plan_candidates(const banyan_problem *problem, banyan_effor
 banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan_effort effort,
                                            int64_t deadline_ns, banyan_plan **out, int *count,
                                            banyan_error *err);
+
+/* For those who want nothing but the choice: candidates of many messages that banyan_plan_best cannot take,
+ * since their least_s is too high beside the prediction of a usable one, are neither proven nor predicted: they
+ * have no schedule, and is_outrun is set. */
+banyan_status banyan_plan_contenders(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
+                                     banyan_plan_usable *usable, const void *context, banyan_plan **out,
+                                     int *count, banyan_error *err);
+
+/* Predictions above this are not looked at by banyan_plan_best, where the best one is that. */
+double banyan_plan_highest_s(double best_s);
 
 /* The algorithms of a list such as 'ring,forest', each once, which the caller frees; NULL, 'auto' and 'all'
  * give NULL and the number of all algorithms. */

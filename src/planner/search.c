@@ -26,7 +26,8 @@ static banyan_status search_all(const banyan_problem *problem, banyan_effort eff
 {
     banyan_plan *plans;
     int count, best;
-    banyan_status status = banyan_plan_candidates_until(problem, effort, deadline_ns, &plans, &count, err);
+    banyan_status status =
+        banyan_plan_contenders(problem, effort, deadline_ns, NULL, NULL, &plans, &count, err);
 
     if (status)
         return status;

@@ -708,9 +708,39 @@ static int turn_to_the_device(job_rank *self)
     return 0;
 }
 
+/* Rank 2 sends what is in the host's memory and goes on, since the root of a short broadcast waits for nobody. */
+static int broadcast_meanwhile(job_rank *self)
+{
+    banyan_error err = {""};
+    banyan_status status;
+    int32_t value = 1;
+    fixture f;
+
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                f.streams[0]),
+           "%s", banyan_last_error(f.comm));
+    EXPECT(!banyan_broadcast(&value, &value, 1, BANYAN_INT32, 2, f.comm), "%s", banyan_last_error(f.comm));
+    if (self->rank == 2) {
+        status = BANYAN_SUCCESS;
+        for (int i = 0; i < 3 && !status; i++)
+            status = banyan_broadcast(&value, &value, 1, BANYAN_INT32, 2, f.comm);
+    } else {
+        status = banyan_allreduce_on(f.memory[0], f.memory[1], 1000, BANYAN_FLOAT32, BANYAN_SUM, f.comm, 0,
+                                     f.streams[0]);
+    }
+    EXPECT(!status || status == BANYAN_MISMATCH, "%s", banyan_last_error(f.comm));
+    EXPECT(wait_for_failure(&f) == BANYAN_MISMATCH, "no mismatch");
+    EXPECT(!f.device->table->synchronize(f.device, f.streams[0], &err), "%s", err.text);
+    close_fixture(&f);
+    return 0;
+}
+
 TEST(vectors_of_the_host_on_one_rank_and_of_a_device_on_another_are_told)
 {
     job_run(3, leave_the_device);
+    job_run(3, broadcast_meanwhile);
     job_run(3, leave_the_device_staged);
     job_run(3, turn_to_the_device);
 }

@@ -504,7 +504,7 @@ def mixed():
         if place == "cpu":
             dist.all_reduce(tensor, group=group)
             return
-        lane = banyan.torch.group_of(group)._lane(device)
+        lane = banyan.torch.group_of(group)._lane(torch.device("cuda", 1) if place == "on another device" else device)
         (comm := lane.communicators[place == "staged"]).allreduce_on_at(
             tensor.data_ptr(), tensor.data_ptr(), tensor.numel(), "float32", "sum", 0, None
         )
@@ -514,8 +514,12 @@ def mixed():
                 raise comm.find_failure()
             time.sleep(0.001)
 
+    group = dist.new_group()
+    banyan.torch.group_of(group)._worker.uses_streams = True  # as where the first lane could not be made
+    add("cpu", group)
+    assert torch.all(tensor == size)
     for before in ([], ["direct"], ["staged", "cpu"], ["cpu", "direct", "staged"]):
-        for last in ("direct", "staged"):
+        for last in ("direct", "staged", "on another device"):
             group, begun = dist.new_group(timeout=datetime.timedelta(seconds=300)), time.monotonic()
             for place in [*before, *before]:
                 add(place, group)

@@ -102,6 +102,58 @@ TEST(a_patient_search_tries_variants_and_is_never_worse)
     banyan_topology_destroy(t);
 }
 
+static const banyan_plan *same_of(const banyan_plan *plan, const banyan_plan *plans, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (plans[i].algorithm == plan->algorithm && plans[i].variant.value == plan->variant.value)
+            return &plans[i];
+    return NULL;
+}
+
+/* Bounds hold, and leave out nothing that would have been chosen. */
+static void check_contenders(const char *network, size_t bytes, int *outrun)
+{
+    banyan_topology *t = load(network);
+    banyan_problem problem = problem_on(t, bytes);
+    banyan_effort effort = banyan_plan_default_effort(&problem);
+    banyan_plan *all, *few;
+    int count, few_count, best, few_best;
+
+    assert_int_equal(banyan_plan_candidates(&problem, effort, &all, &count, NULL), 0);
+    assert_int_equal(banyan_plan_contenders(&problem, effort, 0, NULL, NULL, &few, &few_count, NULL), 0);
+    assert_int_equal(few_count, count);
+    best = banyan_plan_best(&problem, all, count, NULL, NULL);
+    few_best = banyan_plan_best(&problem, few, few_count, NULL, NULL);
+    assert_ptr_equal(few[few_best].algorithm, all[best].algorithm);
+    assert_true(few[few_best].predicted_s == all[best].predicted_s);
+    for (int i = 0; i < few_count; i++) {
+        const banyan_plan *known = same_of(&few[i], all, count);
+
+        assert_non_null(known);
+        assert_true(!known->schedule == (!few[i].schedule && !few[i].is_outrun));
+        assert_true(!known->schedule || few[i].least_s <= known->predicted_s * (1 + 1e-6));
+        assert_true(!known->schedule || known->least_s <= known->predicted_s * (1 + 1e-6));
+        assert_true(!few[i].is_outrun || known->predicted_s > BANYAN_PLAN_SIMILAR * all[best].predicted_s);
+        *outrun += few[i].is_outrun;
+    }
+    banyan_plans_destroy(all, count);
+    banyan_plans_destroy(few, few_count);
+    banyan_topology_destroy(t);
+}
+
+TEST(candidates_that_cannot_be_chosen_are_not_predicted)
+{
+    static const char *const networks[] = {"hosts:2+3",   "switch:24",   "torus:4x4",
+                                           "hosts:8+8+4", "rails:2x2x4", "racks:2x2x2,rack_gbps=50"};
+    static const size_t sizes[] = {1 << 10, 256 << 10, 16 << 20};
+    int outrun = 0;
+
+    for (size_t i = 0; i < sizeof networks / sizeof *networks; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            check_contenders(networks[i], sizes[k], &outrun);
+    assert_true(outrun > 0);
+}
+
 TEST(efforts_have_names)
 {
     banyan_effort effort;
@@ -138,6 +190,21 @@ TEST(the_choice_is_explained_with_the_next_best_and_the_link_that_limits)
     assert_non_null(strstr(why, "limited by link h"));
     assert_non_null(strstr(why, "; next "));
     assert_non_null(strstr(why, "; ring "));
+    banyan_free(why);
+    banyan_plan_fini(&plan);
+    banyan_topology_destroy(t);
+}
+
+TEST(what_was_not_predicted_is_explained_with_what_it_takes_at_least)
+{
+    banyan_topology *t = load("switch:80");
+    banyan_problem problem = problem_on(t, 1 << 10);
+    banyan_plan plan;
+    char *why;
+
+    assert_int_equal(banyan_plan_search(&problem, BANYAN_EFFORT_MEASURE, NULL, &plan, &why, NULL), 0);
+    assert_non_null(strstr(why, "; next "));
+    assert_non_null(strstr(why, "; ring at least "));
     banyan_free(why);
     banyan_plan_fini(&plan);
     banyan_topology_destroy(t);
@@ -374,8 +441,10 @@ int main(void)
         cmocka_unit_test(a_list_of_algorithms_names_each_once),
         cmocka_unit_test(each_step_of_the_effort_allows_more),
         cmocka_unit_test(a_patient_search_tries_variants_and_is_never_worse),
+        cmocka_unit_test(candidates_that_cannot_be_chosen_are_not_predicted),
         cmocka_unit_test(efforts_have_names),
         cmocka_unit_test(the_choice_is_explained_with_the_next_best_and_the_link_that_limits),
+        cmocka_unit_test(what_was_not_predicted_is_explained_with_what_it_takes_at_least),
         cmocka_unit_test(a_plan_from_wisdom_names_its_setting),
         cmocka_unit_test(wisdom_is_found_again_for_sizes_nearby_and_for_nothing_else),
         cmocka_unit_test(wisdom_of_a_type_goes_first_and_serves_others_where_there_is_nothing_better),

@@ -275,35 +275,37 @@ class BanyanGroup(dist.ProcessGroup):
         """Before each call on CPU tensors, and on CUDA tensors that go through the group's thread."""
         if self._worker.uses_streams:
             self._worker.uses_streams = False
-            self.run_in_turn(self._leave_streams)
+            self.run_in_turn(self._meet_in_lanes)
 
-    def _leave_streams(self):
+    def _meet_in_lanes(self, device=-1):
         """On all communicators at once: the other ranks may be in a call on any of them."""
         comms = [comm for lane in self._lanes.values() for comm in lane.communicators]
         problems = []
 
-        def leave(comm):
+        def meet(comm):
             try:
-                comm.barrier_before()
+                comm.barrier_before(device)
             except Error as problem:
                 problems.append(problem)
                 if isinstance(problem, Mismatch):  # of which the other communicators do not hear by themselves
                     for other in {*comms, self.communicator} - {comm}:
                         other.abort()
 
-        threads = [threading.Thread(target=leave, args=(comm,)) for comm in comms[1:]]
+        threads = [threading.Thread(target=meet, args=(comm,)) for comm in comms[1:]]
         for thread in threads:
             thread.start()
-        leave(comms[0])
+        for comm in comms[:1]:  # none: the first lane could not be made
+            meet(comm)
         for thread in threads:
             thread.join()
         if problems:
             raise next((problem for problem in problems if isinstance(problem, Mismatch)), problems[0])
 
     def _lane(self, device):
-        """Every rank makes its first call on CUDA tensors at the same place among its calls."""
+        """Every rank makes its first call on CUDA tensors of another device at the same place among its calls."""
         self._enter_streams(device)
         if device not in self._lanes:
+            self.run_in_turn(lambda: self._meet_in_lanes(device.index))  # ranks that leave would be there
             comm = self.run_in_turn(lambda: self.communicator.split(0, self.rank()))
             self._lanes[device] = StreamLane(comm, device)
         return self._lanes[device]
