@@ -225,7 +225,8 @@ class Schedule(_Handle):
         """From a file: JSON, MSCCL XML or TE-CCL's form, which is read for the topology where one is given."""
         if topology is None:
             return cls(cls._make(lib.banyan_schedule_load, _text(path)))
-        return cls(cls._make(lib.banyan_schedule_load_on, _text(path), _topology(topology)._handle))
+        network = _topology(topology)  # lives until the call is over
+        return cls(cls._make(lib.banyan_schedule_load_on, _text(path), network._handle))
 
     def save(self, path):
         _call(lib.banyan_schedule_save, self._handle, _text(path))
