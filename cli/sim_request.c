@@ -133,7 +133,7 @@ static banyan_status read_schedule(sim_request *s, banyan_error *err)
 {
     const char *path = cli_get(s->arguments, "schedule");
 
-    return path ? banyan_schedule_load(path, &s->given, err) : BANYAN_SUCCESS;
+    return path ? banyan_schedule_load_on(path, s->question.topology, &s->given, err) : BANYAN_SUCCESS;
 }
 
 /* The sizes are a list of our own, so the question is asked without them. */

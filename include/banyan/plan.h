@@ -166,8 +166,13 @@ BANYAN_API banyan_status banyan_bounds_save(const banyan_bounds *bounds, const c
 /* Schedules: transfers of pieces between nodes, for vectors of any size (banyan-schedule(5)). */
 typedef struct banyan_schedule banyan_schedule;
 
-/* From a file: JSON, or MSCCL XML. It is read, not verified. */
+/* From a file: JSON, MSCCL XML, or an all-gather of TE-CCL. It is read, not verified. */
 BANYAN_API banyan_status banyan_schedule_load(const char *path, banyan_schedule **out, banyan_error *err);
+
+/* The same for a network: what TE-CCL's file says of GPUs and switches, which it numbers in an order of its
+ * own, becomes workers, switches and links of this topology. */
+BANYAN_API banyan_status banyan_schedule_load_on(const char *path, const banyan_topology *topology,
+                                                 banyan_schedule **out, banyan_error *err);
 
 /* From the text of a JSON file. */
 BANYAN_API banyan_status banyan_schedule_parse(const char *text, size_t length, banyan_schedule **out,
@@ -320,7 +325,7 @@ BANYAN_API banyan_status banyan_schedule_verify(const banyan_schedule *schedule,
                                                 const banyan_topology *topology, banyan_verdict **out,
                                                 banyan_error *err);
 
-/* The text of a schedule in JSON or MSCCL XML, or of a bound, which needs its topology. */
+/* The text of a schedule in JSON, MSCCL XML or TE-CCL's form, or of a bound, which needs its topology. */
 BANYAN_API banyan_status banyan_verify_text(const char *text, size_t length, const banyan_topology *topology,
                                             banyan_verdict **out, banyan_error *err);
 BANYAN_API void banyan_verdict_destroy(banyan_verdict *verdict);

@@ -8,6 +8,7 @@
 #include "bound/json.h"
 #include "core/alloc.h"
 #include "core/sized.h"
+#include "plan/load.h"
 #include "schedule/import.h"
 #include "verify/msccl.h"
 
@@ -15,7 +16,7 @@ static banyan_status judge_schedule(const char *text, size_t length, const banya
                                     banyan_verdict *verdict, banyan_error *err)
 {
     banyan_schedule *schedule;
-    banyan_status status = banyan_schedule_parse(text, length, &schedule, err);
+    banyan_status status = banyan_read_schedule(text, length, topology, &schedule, err);
 
     if (status)
         return status;

@@ -21,8 +21,7 @@ banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);
 banyan_status field_a100_build(int machines, banyan_topology **out, banyan_error *err);
 banyan_status field_mi250_build(int machines, banyan_topology **out, banyan_error *err);
 
-/* Schedules that TE-CCL published (field_teccl_flows.c), beside ours. */
-extern const char *const field_teccl_ndv2x2[], *const field_teccl_ndv2x4[];
+/* Schedules that TE-CCL published, beside ours. */
 banyan_status field_show_teccl(banyan_reproduction *r, banyan_error *err);
 
 /* Bine's evaluation: bytes between groups, over many allocations. */

@@ -7,7 +7,7 @@
 #include "schedule/import.h"
 #include "schedule/schedule.h"
 
-static banyan_status import(const char *text, size_t length, banyan_schedule **out, banyan_error *err)
+static banyan_status import_msccl(const char *text, size_t length, banyan_schedule **out, banyan_error *err)
 {
     banyan_msccl_program *program;
     banyan_status status = banyan_msccl_parse(text, length, &program, err);
@@ -17,6 +17,32 @@ static banyan_status import(const char *text, size_t length, banyan_schedule **o
     status = banyan_schedule_import_msccl(program, out, err);
     banyan_msccl_destroy(program);
     return status;
+}
+
+static banyan_status import_teccl(const char *text, size_t length, banyan_schedule **out, banyan_error *err)
+{
+    banyan_teccl_program *program;
+    banyan_status status = banyan_teccl_parse(text, length, &program, err);
+
+    if (status)
+        return status;
+    status = banyan_schedule_import_teccl(program, NULL, out, err);
+    banyan_teccl_destroy(program);
+    return status;
+}
+
+banyan_status banyan_schedule_import(const char *text, size_t length, banyan_schedule **out,
+                                     banyan_error *err)
+{
+    size_t blank = 0;
+
+    while (blank < length && text[blank] && strchr(" \t\r\n", text[blank]))
+        blank++;
+    /* XML begins with '<', JSON never does. */
+    if (blank < length && text[blank] == '<')
+        return import_msccl(text, length, out, err);
+    return banyan_teccl_looks_like(text, length) ? import_teccl(text, length, out, err)
+                                                 : banyan_schedule_parse(text, length, out, err);
 }
 
 banyan_status banyan_schedule_load(const char *path, banyan_schedule **out, banyan_error *err)
@@ -33,11 +59,7 @@ banyan_status banyan_schedule_load(const char *path, banyan_schedule **out, bany
     status = banyan_file_load(path, &text, &length, err);
     if (status)
         return status;
-    /* XML begins with '<', JSON never does. */
-    if (text[strspn(text, " \t\r\n")] == '<')
-        status = import(text, length, out, err);
-    else
-        status = banyan_schedule_parse(text, length, out, err);
+    status = banyan_schedule_import(text, length, out, err);
     if (status)
         banyan_error_prefix(err, path);
     banyan_free(text);

@@ -164,6 +164,11 @@ expect 1 "the schedule is for 4 nodes" verify plan.json --topo ring:3
 sed '/"transfers":\[/{n;d}' plan.json > wrong.json
 expect 1 "contribution" verify wrong.json
 expect 1 '"ok":false' verify wrong.json --json
+teccl=$1/tests/data/teccl
+expect 0 "two_machines.json: proven" verify "$teccl/two_machines.json"
+expect 0 "two_machines.json: proven" verify "$teccl/two_machines.json" --topo "$teccl/two_machines_network.json"
+expect 0 '"seconds":3e-06' sim "$teccl/two_machines_network.json" --schedule "$teccl/two_machines.json" --collective allgather --bytes 4000 --slice whole --service turns --json
+expect_sentence 2 "the schedule has 4 GPUs, the network 3 workers" verify "$teccl/two_machines.json" --topo "$teccl/plain_switch_network.json"
 "$banyan" plan ring:4 --algo ring --format msccl -o plan.xml -q
 expect 0 "proven" verify plan.xml
 sed '0,/type="rrc/s/type="rrc[a-z]*"/type="r"/' plan.xml > wrong.xml

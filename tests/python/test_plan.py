@@ -87,6 +87,16 @@ class Plans(unittest.TestCase):
         self.assertEqual(list(schedule.active), [0, 1, 2, 3])
         self.assertEqual(schedule.cut[0], 0)
 
+    def test_a_schedule_of_teccl_is_read_for_its_network(self):
+        folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data", "teccl")
+        path, network = (os.path.join(folder, name) for name in ("two_machines.json", "two_machines_network.json"))
+        schedule = banyan.Schedule.load(path, network)
+        self.assertEqual((schedule.collective, schedule.active_count, schedule.transfer_count), ("allgather", 4, 12))
+        self.assertTrue(schedule.verify(network))
+        self.assertEqual(banyan.Schedule.load(path).node_count, 6)  # as the file numbers them
+        with self.assertRaisesRegex(banyan.InvalidArgument, "the schedule has 4 GPUs, the network 8 workers"):
+            banyan.Schedule.load(path, "ring:8")
+
     def test_predictions_grow_with_the_size(self):
         schedule = banyan.plan("ring:4", algorithm="ring").schedule
         small, large = (schedule.predict("ring:4", size) for size in (1 << 32, 1 << 33))

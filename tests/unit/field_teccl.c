@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules that TE-CCL published: they are proven all-gathers, and take here what their files say. */
+/* Schedules that TE-CCL published, as bench/teccl.py found them: each is a proven all-gather, and takes here
+ * as long as its file says. */
 #include <math.h>
 #include <string.h>
 
 #include "reproduce/field_networks.h"
 #include "reproduce/internal.h"
 #include "unit/test.h"
+
+#define TOLERANCE 0.03
+
+enum { NETWORKS = 3 }; /* NDv2 x2 and x4, DGX-2 x2 */
+
+/* How far the published time is from ours, in whole chunks or in slices. */
+static double apart(const banyan_figure *f, const char *label)
+{
+    const figure_point *theirs = figure_find(f, "theirs, as published", label);
+    const figure_point *whole = figure_find(f, "theirs, in whole chunks", label);
+    const figure_point *sliced = figure_find(f, "theirs, in slices", label);
+
+    assert_true(theirs && whole && sliced);
+    return fmin(fabs(whole->value / theirs->value - 1), fabs(sliced->value / theirs->value - 1));
+}
 
 TEST(published_schedules_are_proven_and_take_as_long_as_their_files_say)
 {
@@ -21,11 +37,13 @@ TEST(published_schedules_are_proven_and_take_as_long_as_their_files_say)
         const figure_comparison *c = &f->comparisons[i];
 
         holding += c->is_statement && c->ours == 1;
-        near += strstr(c->what, "finish of TE-CCL's schedule") && fabs(c->ours / c->theirs - 1) < 0.02;
         print_message("%s: %g, here %g (%s)\n", c->what, c->theirs, c->ours, c->reason ? c->reason : "-");
     }
-    assert_int_equal(holding, 2);
-    assert_int_equal(near, 2);
+    for (size_t i = 0; i < f->point_count; i++)
+        if (!strcmp(f->points[i].series, "theirs, as published"))
+            near += apart(f, f->points[i].label) < TOLERANCE;
+    assert_int_equal(holding, NETWORKS);
+    assert_int_equal(near, NETWORKS);
     banyan_reproduction_destroy(r);
 }
 

@@ -271,6 +271,7 @@ declare(
         "banyan_bounds_get_info": (c_int, c_void_p, POINTER(BoundsInfo), _ERROR),
         "banyan_bounds_save": (c_int, c_void_p, c_char_p, _ERROR),
         "banyan_schedule_load": (c_int, c_char_p, _OUT, _ERROR),
+        "banyan_schedule_load_on": (c_int, c_char_p, c_void_p, _OUT, _ERROR),
         "banyan_schedule_destroy": (None, c_void_p),
         "banyan_schedule_save": (c_int, c_void_p, c_char_p, _ERROR),
         "banyan_schedule_get_info": (c_int, c_void_p, POINTER(ScheduleInfo), _ERROR),

@@ -221,9 +221,12 @@ class Schedule(_Handle):
         self._route_count, self._route_link_count = info.route_count, info.route_link_count
 
     @classmethod
-    def load(cls, path):
-        """From a file: JSON or MSCCL XML."""
-        return cls(cls._make(lib.banyan_schedule_load, _text(path)))
+    def load(cls, path, topology=None):
+        """From a file: JSON, MSCCL XML or TE-CCL's form, which is read for the topology where one is given."""
+        if topology is None:
+            return cls(cls._make(lib.banyan_schedule_load, _text(path)))
+        network = _topology(topology)  # lives until the call is over
+        return cls(cls._make(lib.banyan_schedule_load_on, _text(path), network._handle))
 
     def save(self, path):
         _call(lib.banyan_schedule_save, self._handle, _text(path))
