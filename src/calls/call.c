@@ -139,7 +139,8 @@ banyan_status banyan_calls_run(banyan_comm *comm, banyan_call_entry *entry, cons
     double begin_s, took_s = 0;
     banyan_status status = BANYAN_SUCCESS;
 
-    banyan_comm_device_note_host_call(comm, entry->number);
+    if (comm->direct)
+        banyan_direct_note_host_call(comm->direct, entry->number);
     if (entry->whole) {
         status =
             banyan_group_plan_runner(entry->plan, &comm->group->setup, comm->endpoint, &runner, &comm->err);

@@ -3,6 +3,7 @@
 #ifndef BANYAN_CALLS_COMM_H
 #define BANYAN_CALLS_COMM_H
 
+#include "device/direct.h"
 #include "group/group.h"
 #include "group/world.h"
 #include "probe/probe.h"
@@ -25,6 +26,7 @@ struct banyan_comm {
     _Atomic(banyan_worker *) worker; /* the thread of asynchronous calls (calls/request.c); NULL: none yet */
     pthread_mutex_t device_lock;     /* of the next: made by the first call on a GPU */
     banyan_comm_device *device;
+    banyan_direct *direct;         /* its part for ranks that reach each other's memory; NULL: none */
     uint64_t child_count;          /* groups that were made from this one */
     banyan_learning *learning;     /* NULL: there is nothing to learn (calls/learning.h) */
     banyan_stragglers *stragglers; /* NULL: nobody to compare with (calls/stragglers.h) */
@@ -100,8 +102,5 @@ void banyan_worker_wait(banyan_comm *comm);
 
 /* device.c: ends what calls on GPUs need; waits for them. */
 void banyan_comm_device_destroy(banyan_comm *comm);
-
-/* device.c: the call of that number is on the host's memory. */
-void banyan_comm_device_note_host_call(banyan_comm *comm, uint64_t number);
 
 #endif

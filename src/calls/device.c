@@ -136,14 +136,9 @@ static void destroy(banyan_comm_device *on)
 
 void banyan_comm_device_destroy(banyan_comm *comm)
 {
+    comm->direct = NULL;
     destroy(comm->device);
     comm->device = NULL;
-}
-
-void banyan_comm_device_note_host_call(banyan_comm *comm, uint64_t number)
-{
-    if (comm->device && comm->device->direct)
-        banyan_direct_note_host_call(comm->device->direct, number);
 }
 
 /* With the handle's lock held. */
@@ -160,10 +155,12 @@ static banyan_status create(banyan_comm *comm, int ordinal)
         status = banyan_device_open(ordinal, &on->device, &comm->err);
     if (!status)
         status = agree(comm, on);
-    if (status)
+    if (status) {
         destroy(on);
-    else
+    } else {
         comm->device = on;
+        comm->direct = on->direct;
+    }
     return status;
 }
 
