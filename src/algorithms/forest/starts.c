@@ -52,7 +52,7 @@ typedef struct {
     const banyan_forest_options *options;
     banyan_split known; /* price, root, bound_value */
     const banyan_budget *budget;
-    banyan_work begin;       /* what had been done before */
+    banyan_work begin;       /* what had been done when the prices were known */
     double widest;           /* arc: no pair weighs more */
     double enough, promised; /* when a start need not be better; and when it will do after long work */
     int pair_limit, depth_limit;
@@ -660,13 +660,13 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                    .graph = graph,
                    .options = options,
                    .budget = options->budget,
-                   .begin = banyan_work_now(),
                    .widest = find_widest(graph),
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
                    .is_limited = are_few};
     banyan_status status = find_prices(topology, graph, &in.known, err);
 
+    in.begin = banyan_work_now(); /* prices have limits of their own (solve/net/effort.h) */
     most = reach(&in, are_few ? in.pair_limit : options->max_trees);
     slack = BANYAN_PLAN_TIE * options->wait_s_per_byte * in.known.bound_value * graph->unit;
     in.enough = fmax(SAME, (are_few ? in.budget->near_share : MANY_SHARE) - slack) * most;
