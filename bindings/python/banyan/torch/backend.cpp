@@ -27,6 +27,9 @@
 #include <vector>
 
 #include <pybind11/stl.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/extension.h>
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR >= 2
@@ -900,6 +903,130 @@ void collect(const py::handle &outputs, Tensors &out)
             collect(one, out);
 }
 
+// What bindings/python/banyan/torch/readiness.py is in Python: its methods are described there.
+class Readiness : public std::enable_shared_from_this<Readiness> {
+public:
+    explicit Readiness(std::uintptr_t tell) : tell_(reinterpret_cast<Tell>(tell)) {}
+
+    ~Readiness() // where a hook held the last reference, nobody holds Python's lock
+    {
+        py::gil_scoped_acquire lock;
+
+        fetch_ = py::object();
+    }
+
+    void watch(const Tensors &parameters)
+    {
+        for (const at::Tensor &parameter : parameters) {
+            nodes_.push_back(torch::autograd::impl::grad_accumulator(parameter));
+            nodes_.back()->add_post_hook(std::make_unique<Hook>(weak_from_this(), nodes_.size() - 1));
+        }
+    }
+
+    void plan(std::vector<int> unit_of, std::vector<int> bucket_of, std::vector<std::uintptr_t> addresses,
+              std::uintptr_t handle, Tensors divided, int divisor, py::object fetch)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        unit_of_ = std::move(unit_of);
+        bucket_of_ = std::move(bucket_of);
+        addresses_ = std::move(addresses);
+        handle_ = reinterpret_cast<void *>(handle);
+        divided_ = std::move(divided);
+        divisor_ = divisor;
+        fetch_ = std::move(fetch);
+        clear();
+    }
+
+    void reset()
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        clear();
+    }
+
+    int missing(size_t bucket)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        return in_bucket_.at(bucket);
+    }
+
+    void note(size_t number)
+    {
+        int unit;
+        {
+            std::lock_guard<std::mutex> lock(mutex_);
+
+            if (is_there_.at(number) || status)
+                return;
+            is_there_[number] = 1;
+            unit = unit_of_[number];
+            if (!divided_.empty())
+                divided_[number].div_(divisor_);
+            in_bucket_[static_cast<size_t>(bucket_of_[static_cast<size_t>(unit)])]--;
+            if (--missing_[static_cast<size_t>(unit)])
+                return;
+        }
+        if (!has_fetch()) {
+            status = tell_(handle_, unit, reinterpret_cast<void *>(addresses_[static_cast<size_t>(unit)]));
+            return;
+        }
+        py::gil_scoped_acquire lock;
+
+        fetch_(unit);
+    }
+
+    std::atomic<bool> is_armed{false};
+    std::atomic<int> status{0};
+
+private:
+    using Tell = int (*)(void *, int, void *);
+
+    struct Hook : torch::autograd::FunctionPostHook {
+        Hook(std::weak_ptr<Readiness> readiness, size_t number) : readiness_(std::move(readiness)), number_(number) {}
+
+        torch::autograd::variable_list operator()(const torch::autograd::variable_list &outputs,
+                                                  const torch::autograd::variable_list &) override
+        {
+            auto readiness = readiness_.lock();
+
+            if (readiness && readiness->is_armed)
+                readiness->note(number_);
+            return outputs;
+        }
+
+        std::weak_ptr<Readiness> readiness_;
+        size_t number_;
+    };
+
+    bool has_fetch() const { return fetch_.ptr() && fetch_.ptr() != Py_None; }
+
+    void clear()
+    {
+        size_t buckets = bucket_of_.empty() ? 0 : 1 + *std::max_element(bucket_of_.begin(), bucket_of_.end());
+
+        is_there_.assign(unit_of_.size(), 0);
+        missing_.assign(bucket_of_.size(), 0);
+        in_bucket_.assign(buckets, 0);
+        for (int unit : unit_of_) {
+            missing_[static_cast<size_t>(unit)]++;
+            in_bucket_[static_cast<size_t>(bucket_of_[static_cast<size_t>(unit)])]++;
+        }
+    }
+
+    Tell tell_;
+    std::mutex mutex_;
+    std::vector<std::shared_ptr<torch::autograd::Node>> nodes_;
+    std::vector<int> unit_of_, bucket_of_, missing_, in_bucket_;
+    std::vector<char> is_there_;
+    std::vector<std::uintptr_t> addresses_;
+    void *handle_ = nullptr;
+    Tensors divided_;
+    int divisor_ = 1;
+    py::object fetch_;
+};
+
 WorkPointer submit(Queue &queue, py::object call, const py::object &outputs)
 {
     Tensors tensors;
@@ -932,6 +1059,21 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         .def("records", [](Queue &queue) { return queue.records.list(); })
         .def("is_busy", &Queue::is_busy, py::call_guard<py::gil_scoped_release>())
         .def("stop", &Queue::stop, py::call_guard<py::gil_scoped_release>());
+    py::class_<Readiness, std::shared_ptr<Readiness>>(module, "Readiness")
+        .def(py::init([](const Tensors &parameters, std::uintptr_t tell) {
+            auto made = std::make_shared<Readiness>(tell);
+
+            made->watch(parameters);
+            return made;
+        }))
+        .def_property(
+            "is_armed", [](const Readiness &readiness) { return readiness.is_armed.load(); },
+            [](Readiness &readiness, bool value) { readiness.is_armed = value; })
+        .def_property_readonly("status", [](const Readiness &readiness) { return readiness.status.load(); })
+        .def("plan", &Readiness::plan)
+        .def("reset", &Readiness::reset)
+        .def("missing", &Readiness::missing)
+        .def("note", &Readiness::note);
 #if TORCH_VERSION_MAJOR >= 2
     auto copy = [](const BanyanOptions &options) { return c10::make_intrusive<BanyanOptions>(options); };
 

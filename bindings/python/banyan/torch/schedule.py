@@ -24,6 +24,7 @@ from ..communicator import Communicator
 from ..errors import Unsupported
 from ..library import check, lib
 from ..train import Trainer
+from . import readiness
 from .exchange import by_group
 from .gpu import HostCopies
 from .group import find_group
@@ -55,7 +56,7 @@ class _Unit:
         self.datatype, _, parts = sum_type(view, "sum")
         self.width = view.element_size() // parts  # bytes of what is added up
         self.address = view.data_ptr()  # where the gradients lie
-        self.bytes = self.gradients = 0
+        self.bytes = 0
         self.view = view  # the first
         self.flat = self.host = None  # all of them on a GPU, and on the host
         self.engine_address = 0
@@ -85,12 +86,9 @@ class Schedule:
         self._views = [None] * len(named)  # each gradient in its bucket
         self._bucket = [0] * len(named)  # the number of that bucket
         self._buffers = {}  # where each bucket lies
-        self._unsent = []  # gradients of each bucket that are not ready yet
         self._unit = []  # of each gradient
         self._units = []
-        self._missing = []  # gradients of each unit that are not ready yet
         self._size = dist.get_world_size(model.process_group)
-        self._is_ready = bytearray(len(named))
         self._divides_first = False
         self._is_armed = False  # this iteration's gradients are to be sent
         self._has_begun = False
@@ -107,10 +105,7 @@ class Schedule:
         model.register_comm_hook(None, self._on_bucket)
         model.register_forward_pre_hook(self._on_forward)
         model.register_forward_hook(self._on_output)
-        # A hook of the node that adds to .grad runs behind DDP's own, which was there first.
-        self._nodes = [parameter.expand_as(parameter).grad_fn.next_functions[0][0] for parameter in self._parameters]
-        for number, node in enumerate(self._nodes):
-            node.register_hook(lambda *_, number=number: self._on_gradient(number))
+        self._readiness = readiness.make(self._parameters)
 
     # What the user may ask.
 
@@ -133,6 +128,8 @@ class Schedule:
     def close(self):
         """Gives the engine back; the model goes on bucket by bucket."""
         trainer, self._trainer = self._trainer, None
+        self._arm(False)
+        self._readiness.plan([], [], [], 0, [], 1, None)
         self._iterations = -(1 << 60)
         if self._copies is not None:
             self._copies.close()
@@ -171,17 +168,7 @@ class Schedule:
                 unit = _Unit(self._names[number], self._bucket[number], view)
                 self._units.append(unit)
             unit.bytes += bytes_of(view)
-            unit.gradients += 1
             self._unit[number] = len(self._units) - 1
-        self._expect_all()
-
-    def _expect_all(self):
-        """Nothing is ready."""
-        self._is_ready = bytearray(len(self._parameters))
-        self._missing = [unit.gradients for unit in self._units]
-        self._unsent = [0] * len(self._buffers)
-        for unit in self._units:
-            self._unsent[unit.bucket] += unit.gradients
 
     def _make_trainer(self, comm):
         self._make_units()
@@ -195,22 +182,24 @@ class Schedule:
                 unit.engine_address = unit.host.data_ptr()
             trainer.register(unit.name, unit.bytes // unit.width, unit.datatype, unit.engine_address)
         trainer.commit()
+        self._readiness.plan(
+            self._unit,
+            [unit.bucket for unit in self._units],
+            [unit.engine_address for unit in self._units],
+            trainer.handle.value,
+            self._views if self._divides_first else [],
+            self._size,
+            self._fetch if self._copies is not None else None,
+        )
         return trainer
 
-    def _send(self, number):
-        if self._is_ready[number] or self._error is not None:
-            return
-        self._is_ready[number] = 1
-        if self._divides_first:
-            self._views[number].div_(self._size)
-        unit = self._unit[number]
-        self._missing[unit] -= 1
-        self._unsent[self._bucket[number]] -= 1
-        if not self._missing[unit]:
-            if self._copies is None:
-                self._tell_ready(unit)
-            else:
-                self._copies.fetch(unit, self._units[unit].flat, self._units[unit].host)
+    def _arm(self, is_armed):
+        """Whether gradients of this iteration are to be sent."""
+        self._is_armed = is_armed
+        self._readiness.is_armed = is_armed and self._trainer is not None and self._error is None
+
+    def _fetch(self, unit):
+        self._copies.fetch(unit, self._units[unit].flat, self._units[unit].host)
 
     def _tell_ready(self, unit):
         status = lib.banyan_train_ready(self._handle, unit, self._units[unit].engine_address)
@@ -227,15 +216,17 @@ class Schedule:
             check(status, lib.banyan_train_last_error(self._handle))
         except Exception as error:
             self._error = error
+        self._readiness.is_armed = False
 
     # Hooks, in the order in which an iteration meets them.
 
     def _on_forward(self, _module, _inputs):
         if not torch.is_grad_enabled() or not self._model.training:
             return
-        self._is_armed = bool(self._model.require_backward_grad_sync)
-        if self._is_armed and self._trainer is None and self._iterations >= _PLAIN_ITERATIONS:
+        is_armed = bool(self._model.require_backward_grad_sync)
+        if is_armed and self._trainer is None and self._iterations >= _PLAIN_ITERATIONS:
             self._start_engine()
+        self._arm(is_armed)
 
     def _on_output(self, _module, _inputs, output):
         if self._is_armed and self._trainer is not None:
@@ -250,19 +241,16 @@ class Schedule:
             if status:
                 self._fail(status)
 
-    def _on_gradient(self, number):
-        if self._is_armed and self._trainer is not None:
-            self._send(number)
-
     def _on_bucket(self, _state, bucket):
         if self._trainer is None:
             return self._reduce_plainly(bucket)
         index = bucket.index()
         if bucket.buffer().data_ptr() != self._buffers[index] and self._error is None:
             self._error = Unsupported(f"DDP has moved bucket {index} of its gradients: schedule the model anew")
-        if self._unsent[index]:  # of parameters that were not used
+            self._readiness.is_armed = False
+        if self._readiness.missing(index) and self._error is None:  # of parameters that were not used
             for parameter in bucket.parameters():
-                self._send(self._number[parameter])
+                self._readiness.note(self._number[parameter])
         future = self._future_of(bucket.buffer())
         if bucket.is_last():
             self._finish()
@@ -276,7 +264,7 @@ class Schedule:
         self._buffers[bucket.index()] = bucket.buffer().data_ptr()
         if bucket.is_last():
             self._iterations += 1
-            self._is_armed = False
+            self._arm(False)
         buffer = bucket.buffer().div_(self._size)
         work = dist.all_reduce(buffer, group=group, async_op=True)
         return work.get_future().then(lambda future: future.value()[0])
@@ -299,15 +287,16 @@ class Schedule:
         if self._copies is not None:
             self._copies.wait_until_all_are_ready()
         if self._error is None:
-            status = lib.banyan_train_wait_all(self._handle)
+            status = self._readiness.status or lib.banyan_train_wait_all(self._handle)
             if status:
                 self._fail(status)
         if self._error is None and self._copies is not None:
             self._copies.give_back([(unit.flat, unit.host) for unit in self._units])
         self._raised = self._error
         pending, self._pending = self._pending, []
-        self._expect_all()
-        self._is_armed = self._has_begun = False
+        self._readiness.reset()
+        self._arm(False)
+        self._has_begun = False
         self._iterations += 1
         for future in pending:
             future.set_result(None)
