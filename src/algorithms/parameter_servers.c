@@ -60,10 +60,12 @@ static int find_way(const service *s, int src, int dst)
     int best = 0;
 
     for (int i = topology->out_first[src]; i < topology->out_first[src + 1]; i++) {
-        int first = topology->out_link[i], second = second_link(s, first, dst);
+        int first = topology->out_link[i], second = -1;
         double busy;
 
-        if (second < 0 || topology->nodes[topology->links[first].dst].kind != BANYAN_NODE_WORKER)
+        if (topology->nodes[topology->links[first].dst].kind == BANYAN_NODE_WORKER) /* switches have many */
+            second = second_link(s, first, dst);
+        if (second < 0)
             continue;
         busy = fmax(s->busy_s[first] + 1 / topology->links[first].bytes_per_s,
                     s->busy_s[second] + 1 / topology->links[second].bytes_per_s);
