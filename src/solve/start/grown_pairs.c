@@ -95,8 +95,7 @@ static void find_needed(grower *g)
             for (int j = first[v]; j < first[v + 1]; j++)
                 width += (double)graph->arcs[arcs[j]].capacity;
             for (int j = first[v]; j < first[v + 1]; j++)
-                g->needed[arcs[j]] +=
-                    fmax(0, g->all - (width - (double)graph->arcs[arcs[j]].capacity));
+                g->needed[arcs[j]] += fmax(0, g->all - (width - (double)graph->arcs[arcs[j]].capacity));
         }
 }
 
