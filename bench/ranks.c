@@ -12,8 +12,8 @@
  *
  * Prints one line of a table, with the most TCP connections that a rank held after the start and after the
  * loss; with shared memory as the transport these are the control connections alone. Ends with 1 where a call
- * failed that should not have, a sum was wrong, or survivors say different things about the loss. Terminated, it
- * ends its processes and prints what was done by then; '-' stands for the stages that were not. */
+ * failed that should not have, a sum was wrong, or survivors say different things about the loss. Terminated,
+ * it ends its processes and prints what was done by then; '-' stands for the stages that were not. */
 #include <arpa/inet.h>
 #include <banyan/banyan.h>
 #include <signal.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* planner/candidates.c: every algorithm, and its variants: all of them, or those that the choice is among.
  *
- * To choose, most need not be predicted. All candidates are built; then they are looked at in the order of the
- * least time that they can take, which is first the cost of their messages alone and then that with the bytes
- * on the fullest link, and what cannot come near the best prediction so far is out. Building is cheap; to
- * prove and to simulate what has many messages is not. */
+ * To choose, most need not be predicted. All candidates are built; then they are looked at in the order of
+ * the least time that they can take, which is first the cost of their messages alone and then that with the
+ * bytes on the fullest link, and what cannot come near the best prediction so far is out. Building is cheap;
+ * to prove and to simulate what has many messages is not. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,7 +224,8 @@ static banyan_status prove_and_predict(banyan_plan *plan, const banyan_problem *
     return status ? status : banyan_plan_judge(plan, problem, effort, err);
 }
 
-/* One step on the way of the plan with the lowest bound: it is out, it gets a better bound, or a prediction. */
+/* One step on the way of the plan with the lowest bound: it is out, it gets a better bound, or a prediction.
+ * */
 static banyan_status advance(search *s, banyan_plan *plan, double *best_s, banyan_error *err)
 {
     banyan_error why_not;

@@ -103,8 +103,8 @@ static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem
     return BANYAN_SUCCESS;
 }
 
-/* No model of time predicts less. Not all of them keep the two sides of a barrier apart; the longer side takes
- * half of the limit at least. */
+/* No model of time predicts less. Not all of them keep the two sides of a barrier apart; the longer side
+ * takes half of the limit at least. */
 static double find_least(const banyan_plan *plan, const banyan_problem *problem)
 {
     double rate = plan->limits.bytes_per_s * (plan->schedule->barrier > 0 ? 2 : 1);

@@ -74,8 +74,8 @@ banyan_status banyan_plan_candidates_until(const banyan_problem *problem, banyan
                                            banyan_error *err);
 
 /* For those who want nothing but the choice: candidates of many messages that banyan_plan_best cannot take,
- * since their least_s is too high beside the prediction of a usable one, are neither proven nor predicted: they
- * have no schedule, and is_outrun is set. */
+ * since their least_s is too high beside the prediction of a usable one, are neither proven nor predicted:
+ * they have no schedule, and is_outrun is set. */
 banyan_status banyan_plan_contenders(const banyan_problem *problem, banyan_effort effort, int64_t deadline_ns,
                                      banyan_plan_usable *usable, const void *context, banyan_plan **out,
                                      int *count, banyan_error *err);

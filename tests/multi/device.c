@@ -708,7 +708,8 @@ static int turn_to_the_device(job_rank *self)
     return 0;
 }
 
-/* Rank 2 sends what is in the host's memory and goes on, since the root of a short broadcast waits for nobody. */
+/* Rank 2 sends what is in the host's memory and goes on, since the root of a short broadcast waits for
+ * nobody. */
 static int broadcast_meanwhile(job_rank *self)
 {
     banyan_error err = {""};

@@ -147,8 +147,8 @@ static void add_prices(banyan_divider *d)
     banyan_lp_add_column(d->lp, -worth, 2 * arcs, d->row, d->value);
 }
 
-/* Rows: what is summed at nodes, then the arcs, then the sum. The first columns are prices of the arcs (without forwarders:
- * beyond those of cuts). */
+/* Rows: what is summed at nodes, then the arcs, then the sum. The first columns are prices of the arcs
+ * (without forwarders: beyond those of cuts). */
 static banyan_status make_program(banyan_divider *d, banyan_error *err)
 {
     int nodes = d->graph->node_count;

@@ -11,8 +11,8 @@
 #include <coin/Clp_C_Interface.h>
 #include <stdint.h>
 
-/* The smallest that simplex steps in doubles keep to: at Clp's own, 1e-7, programs of a thousand columns end 1e-5
- * short of their optimum. */
+/* The smallest that simplex steps in doubles keep to: at Clp's own, 1e-7, programs of a thousand columns end
+ * 1e-5 short of their optimum. */
 #define TOLERANCE 1e-9
 
 /* OpenMP's own functions, where something in the process brings them. They set a value of the calling

@@ -80,8 +80,8 @@ static void grower_fini(grower *g)
     banyan_free(g->width);
 }
 
-/* In each pair every active node but the root sends once, and receives once: by an arc what its others have no
- * room for. */
+/* In each pair every active node but the root sends once, and receives once: by an arc what its others have
+ * no room for. */
 static void find_needed(grower *g)
 {
     const banyan_graph *graph = g->graph;
