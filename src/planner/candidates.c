@@ -135,13 +135,13 @@ typedef struct {
     banyan_plan_usable *usable; /* of contenders */
     const void *context;
     banyan_plan *plans;
-    int all, built, settled; /* contenders are all built before any of them is predicted or out */
+    int all, built, decided; /* contenders are all built before any of them is predicted or out */
     int told;
 } search;
 
 static banyan_status go_on(search *s, banyan_error *err)
 {
-    int done = (s->built + s->settled + 1) / 2;
+    int done = (s->built + s->decided + 1) / 2;
 
     if (done > s->told)
         tell(s->problem, done, s->all);
@@ -155,7 +155,7 @@ static banyan_status make_one(search *s, const banyan_algorithm *algorithm, cons
     banyan_plan *plan = &s->plans[s->built++];
     banyan_status status = make_candidate(algorithm, variant, s->problem, s->effort, how, plan, err);
 
-    s->settled += how == banyan_plan_make_with || !plan->schedule;
+    s->decided += how == banyan_plan_make_with || !plan->schedule;
     return status ? status : go_on(s, err);
 }
 
@@ -233,7 +233,7 @@ static banyan_status advance(search *s, banyan_plan *plan, double *best_s, banya
 
     if (is_too_slow(plan, s->problem, *best_s)) {
         outrun(plan);
-        s->settled++;
+        s->decided++;
         return go_on(s, err);
     }
     if (!plan->has_limits) {
@@ -243,7 +243,7 @@ static banyan_status advance(search *s, banyan_plan *plan, double *best_s, banya
     } else {
         status = prove_and_predict(plan, s->problem, s->effort, &why_not);
     }
-    s->settled++;
+    s->decided++;
     if (status) {
         banyan_schedule_destroy(plan->schedule);
         plan->schedule = NULL;
