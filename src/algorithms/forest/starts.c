@@ -42,6 +42,7 @@
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
 #define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
 #define DEEP 0.05         /* gain that deep trees must bring: filling may take that share, as in forest.c */
+#define TRIES 10          /* of which about one moves an edge */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -94,6 +95,15 @@ static int always(const instance *in)
     return in->graph->active_count > 1;
 }
 
+/* Moves mend what growing overloads, and keep trees shallow, if there is work left for trying each edge some
+ * times. */
+static int can_mend(const instance *in, int pairs)
+{
+    double edges = 2.0 * pairs * in->graph->active_count;
+
+    return edges * TRIES * in->graph->node_count <= (double)visits_left(in);
+}
+
 static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_pair_packing *packing,
                           banyan_error *err)
 {
@@ -102,7 +112,8 @@ static banyan_status grow(const instance *in, int pairs, int are_equal, banyan_p
                                           .pair_limit = pairs,
                                           .visit_limit = visits_left(in),
                                           .are_equal = are_equal,
-                                          .depth_limit = in->depth_limit};
+                                          .depth_limit = in->depth_limit,
+                                          .keeps_room = !can_mend(in, pairs)};
 
     return banyan_grown_pairs_find(in->graph, &problem, packing, err);
 }

@@ -134,7 +134,8 @@ static banyan_status grower_init(grower *g, banyan_error *err)
         g->width[arc->src] += (double)arc->capacity;
         g->width[arc->dst] += (double)arc->capacity;
     }
-    find_needed(g);
+    if (g->problem->keeps_room)
+        find_needed(g);
     return BANYAN_SUCCESS;
 }
 

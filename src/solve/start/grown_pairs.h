@@ -13,6 +13,7 @@ typedef struct {
     int64_t visit_limit; /* of work (solve/net/work.h): beyond it there are fewer pairs; 0: none */
     int are_equal;       /* all pairs weigh the same; else each a little less than the one before */
     int depth_limit;     /* hops of a tree at most, where they allow a tree at all; 0: any number */
+    int keeps_room;      /* for what later pairs bring in any case: arcs are overloaded less, trees deeper */
 } banyan_grown_pairs_problem;
 
 /* Trees of the packing are replaced. Their weights come to its bound, though arcs may be overloaded. */
