@@ -23,7 +23,6 @@
 #include "solve/presolve/bypass.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/round/rebalance.h"
-#include "solve/round/reduce_depth.h"
 #include "solve/round/subtree_moves.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
@@ -290,9 +289,7 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
 
     if (status)
         return status;
-    status = banyan_reduce_depth(in->graph, &peeled.trees, &peeled.weight, (size_t)in->pair_limit, err);
-    if (!status)
-        status = banyan_pair_tools_mirror(in->graph, &peeled.trees, peeled.weight, packing, err);
+    status = banyan_pair_tools_mirror(in->graph, &peeled.trees, peeled.weight, packing, err);
     if (!status)
         packing->total = peeled.total;
     banyan_peel_fini(&peeled);
@@ -341,8 +338,6 @@ static banyan_status partition(const instance *in, banyan_pair_packing *packing,
     }
     for (int k = 0; found && k < count; k++)
         weight[k] = heavy;
-    if (!status && found)
-        status = banyan_reduce_depth(in->graph, &trees, &weight, (size_t)in->pair_limit, err);
     if (!status && found)
         status = banyan_pair_tools_mirror(in->graph, &trees, weight, packing, err);
     banyan_trees_fini(&trees);
@@ -602,7 +597,7 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
     return status;
 }
 
-/* What each is worth is in bench/results/starts.csv, which bench/starts.py makes: one that nobody misses goes. */
+/* bench/starts.py tells what each is worth: one that nobody misses goes. */
 static const start starts[] = {
     {has_combs, weigh_combs, FINAL, 0},     /* grids */
     {is_peeled, peel, FINAL, 0},            /* symmetric, all active */
