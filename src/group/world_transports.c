@@ -38,6 +38,16 @@ void banyan_world_spread(void *context, banyan_status status, const char *senten
     banyan_control_abort(((banyan_world *)context)->control, status, sentence);
 }
 
+void banyan_world_note_loss(void *context, const char *sentence)
+{
+    banyan_world *world = context;
+
+    BANYAN_WARN(world->log, "%s", sentence);
+    pthread_mutex_lock(&world->lock);
+    snprintf(world->loss, sizeof world->loss, "%s", sentence);
+    pthread_mutex_unlock(&world->lock);
+}
+
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size)
 {
     banyan_world *world = context;

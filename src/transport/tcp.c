@@ -120,8 +120,7 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
         status = banyan_tcp_widen_in(peer, from_peer, e->meeting->window_bytes, err);
     if (!status && peer->is_active && !peer->is_begun) {
         peer->is_begun = 1;
-        for (int i = 0; i < peer->link_count && !status; i++)
-            status = banyan_tcp_begin_link(e, &peer->links[i], err);
+        status = banyan_tcp_begin_links(e, peer, err);
     }
     if (!status)
         banyan_tcp_flush_peer(e, peer);
@@ -161,8 +160,10 @@ static void check_suspect(banyan_tcp_endpoint *e, int64_t now_ns)
 static int sleep_ms(const banyan_tcp_endpoint *e, int64_t now_ns, int64_t deadline_ns)
 {
     int64_t until_ns = deadline_ns, retry_ns = banyan_tcp_next_retry_ns(e);
+    int64_t watch_ns = banyan_tcp_next_watch_ns(e);
 
     until_ns = retry_ns < until_ns ? retry_ns : until_ns;
+    until_ns = watch_ns < until_ns ? watch_ns : until_ns;
     if (e->suspect >= 0 && e->suspect_since_ns + SUSPICION_NS < until_ns)
         until_ns = e->suspect_since_ns + SUSPICION_NS;
     if (until_ns <= now_ns)
@@ -188,6 +189,8 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
 
     if (e->has_deferred)
         flush_deferred(e);
+    if (e->has_several)
+        banyan_tcp_watch_links(e, banyan_clock_ns());
     for (int looks = 0; !status && !e->has_changed; looks++) {
         int64_t now_ns;
 
@@ -199,6 +202,7 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
             now_ns = banyan_clock_ns();
             check_suspect(e, now_ns);
             banyan_tcp_retry_links(e, now_ns);
+            banyan_tcp_watch_links(e, now_ns);
             if (now_ns >= deadline_ns && !banyan_first_failure_is_there(&e->failure))
                 return BANYAN_TIMEOUT;
             look(e, sleep_ms(e, now_ns, deadline_ns));
@@ -276,7 +280,10 @@ static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
         return;
     in->is_credit_due = 1;
     peer->credits_due++;
-    banyan_tcp_flush_link(e, &peer->links[0]);
+    if (peer->link_count > 1)
+        banyan_tcp_flush_peer(e, peer);
+    else
+        banyan_tcp_flush_link(e, &peer->links[0]);
 }
 
 /* Each of several connections gets all of it: which of them carries how much is tcp_deal.c's to say. */
@@ -305,6 +312,9 @@ static void withdraw(banyan_endpoint *base)
 static void destroy_peer(banyan_tcp_peer *peer)
 {
     banyan_tcp_free_streams(peer);
+    banyan_tcp_drop_kept(peer);
+    for (int i = 0; i < peer->link_count; i++)
+        banyan_free(peer->links[i].why_lost);
     banyan_free(peer->links);
     banyan_free(peer);
 }

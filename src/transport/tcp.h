@@ -30,6 +30,8 @@ typedef struct {
     const char *(*name)(void *context, int member, char *buffer, size_t size);
     /* Tells the other members that the group is over; from any thread. */
     void (*spread)(void *context, banyan_status status, const char *sentence);
+    /* Something worth knowing has happened that ends nothing; NULL: nobody wants to know. */
+    void (*note)(void *context, const char *sentence);
 } banyan_tcp_meeting;
 
 /* A connection that another member has made; from any thread. */
