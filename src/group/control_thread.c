@@ -344,6 +344,8 @@ void *banyan_control_watch_over(void *argument)
         if (now_ns >= next_beat_ns) {
             beat(control);
             banyan_control_seek_spare(control, now_ns);
+            if (control->handler.tend)
+                control->handler.tend(control->handler.context);
             if (control->is_status_paused)
                 banyan_control_watch_status(control, 1);
             next_beat_ns = now_ns + control->beat_ns;

@@ -177,6 +177,9 @@ typedef struct {
     int retrying;     /* links that are */
     int has_several;  /* peers with several links */
     int64_t watched_ns; /* when these were last asked whether they are answered */
+    int is_tended;      /* there may be such peers: all but who is failing holds this lock */
+    pthread_mutex_t inside;
+    int64_t left_ns; /* when the caller's last wait ended */
     int is_withdrawn;
     int suspect; /* a peer whose connection ended without a word; -1: none */
     int64_t suspect_since_ns;
@@ -193,6 +196,7 @@ void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *s
 /* tcp_link.c */
 const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size);
 banyan_status banyan_tcp_fail_watch(banyan_error *err);
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e); /* connections to one peer */
 banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
 void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns); /* those whose time has come */
 int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);      /* INT64_MAX: none */

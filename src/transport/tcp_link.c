@@ -98,6 +98,15 @@ static int count_links(const banyan_tcp_endpoint *e, int member)
     return links < BANYAN_TCP_MAX_CONNECTIONS ? links : BANYAN_TCP_MAX_CONNECTIONS;
 }
 
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e)
+{
+    int is_any = e->meeting->connections > 1;
+
+    for (int i = 0; i < e->base.member_count && e->meeting->others && !is_any; i++)
+        is_any = address_of(e, i, 1)->family != 0;
+    return is_any;
+}
+
 /* The kernel's routes choose, unless several of our interfaces are in the network of the peer's address: then
  * the connections take turns. What is our own does not leave at all. */
 static const banyan_interface *way_out(const banyan_tcp_endpoint *e, const banyan_address *to, int link)
