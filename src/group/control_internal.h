@@ -55,16 +55,16 @@ typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
-    uint32_t events;     /* that are waited for; EPOLLOUT: the system did not take all that was put */
+    uint32_t events; /* that are waited for; EPOLLOUT: the system did not take all that was put */
     /* A second connection that carries the same (control_spare.c). */
     banyan_channel spare; /* fd -1: none */
     uint32_t spare_events;
     int has_had_spare, is_spare_over;
     uint64_t put_count, heard_count;  /* messages since this rank is linked */
     uint64_t heard_over, spare_heard; /* over either connection */
-    int is_leaving;      /* it has said goodbye; the root has not told all yet */
-    int is_looked_after; /* at the root (control_orphans.c) */
-    int64_t told_ns;     /* at the root: when it last told its state; 0: never */
+    int is_leaving;                   /* it has said goodbye; the root has not told all yet */
+    int is_looked_after;              /* at the root (control_orphans.c) */
+    int64_t told_ns;                  /* at the root: when it last told its state; 0: never */
     banyan_rank_state state;
 } member;
 
@@ -209,7 +209,7 @@ void banyan_control_put_below(banyan_control *control, int but, int type, int ab
                               size_t bytes);
 void banyan_control_link(banyan_control *control, int rank, int fd);
 void banyan_control_unlink(banyan_control *control, int rank);
-void banyan_control_watch_spare(banyan_control *control, int rank);
+void banyan_control_take_spare(banyan_control *control, int rank, int fd);
 void banyan_control_drop_spare(banyan_control *control, int rank);
 int banyan_control_is_full(const banyan_control *control, int rank);
 void banyan_control_flush_links(banyan_control *control);
@@ -247,7 +247,6 @@ void banyan_control_stop_climbing(banyan_control *control);
 int64_t banyan_control_climb_deadline_ns(const banyan_control *control);
 
 /* control_spare.c */
-void banyan_control_take_spare(banyan_control *control, int rank, int fd);
 void banyan_control_seek_spare(banyan_control *control, int64_t now_ns);
 void banyan_control_go_on_sparing(banyan_control *control); /* the socket is ready */
 void banyan_control_stop_sparing(banyan_control *control);

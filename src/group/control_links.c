@@ -8,6 +8,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "group/control_internal.h"
+#include "transport/bytes.h"
 
 int banyan_control_is_linked(const banyan_control *control, int rank)
 {
@@ -96,13 +97,6 @@ static void watch(banyan_control *control, int rank, const banyan_channel *chann
     *watched = events;
 }
 
-void banyan_control_watch_spare(banyan_control *control, int rank)
-{
-    member *m = &control->members[rank];
-
-    watch(control, rank, &m->spare, &m->spare_events, EPOLL_CTL_ADD);
-}
-
 static void close_channel(banyan_control *control, banyan_channel *channel)
 {
     if (channel->fd < 0)
@@ -172,6 +166,23 @@ void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uin
         *in += m->channel.in_total + m->spare.in_total;
         *out += m->channel.out_total + m->spare.out_total;
     }
+}
+
+/* Beside the connection that there is; its first message says how many went before (control_spare.c). */
+void banyan_control_take_spare(banyan_control *control, int rank, int fd)
+{
+    member *m = &control->members[rank];
+    unsigned char count[8];
+
+    banyan_control_drop_spare(control, rank); /* its end has not been noticed here yet */
+    m->has_had_spare = 1;
+    m->spare_heard = BANYAN_SPARE_UNKNOWN;
+    banyan_channel_init(&m->spare, fd, BANYAN_CHANNEL_LIMIT);
+    banyan_put64(count, m->put_count);
+    if (banyan_channel_put(&m->spare, START, count, sizeof count, NULL))
+        banyan_control_drop_spare(control, rank);
+    else
+        watch(control, rank, &m->spare, &m->spare_events, EPOLL_CTL_ADD);
 }
 
 /* Notes whether a rank below us has come, and returns whether that is new. */
@@ -263,11 +274,10 @@ banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hell
 
     switch (hello->purpose) {
     case BANYAN_HELLO_CONTROL:
-        is_welcome =
-            hello->size == control->size && from > control->rank && from < control->size &&
-            (hello->index                             ? may_have_spare(control, from)
-             : banyan_control_is_child(control, from) ? may_join(control, from)
-                                                      : may_take_in(control, from));
+        is_welcome = hello->size == control->size && from > control->rank && from < control->size &&
+                     (hello->index                             ? may_have_spare(control, from)
+                      : banyan_control_is_child(control, from) ? may_join(control, from)
+                                                               : may_take_in(control, from));
         return is_welcome ? BANYAN_SUCCESS : BANYAN_INVALID_ARGUMENT;
     case BANYAN_HELLO_DATA:
         return BANYAN_SUCCESS;

@@ -36,22 +36,6 @@ void banyan_control_stop_sparing(banyan_control *control)
     drop_approach(control);
 }
 
-void banyan_control_take_spare(banyan_control *control, int rank, int fd)
-{
-    member *m = &control->members[rank];
-    unsigned char count[8];
-
-    banyan_control_drop_spare(control, rank); /* its end has not been noticed here yet */
-    m->has_had_spare = 1;
-    m->spare_heard = BANYAN_SPARE_UNKNOWN;
-    banyan_channel_init(&m->spare, fd, BANYAN_CHANNEL_LIMIT);
-    banyan_put64(count, m->put_count);
-    if (banyan_channel_put(&m->spare, START, count, sizeof count, NULL))
-        banyan_control_drop_spare(control, rank);
-    else
-        banyan_control_watch_spare(control, rank);
-}
-
 static banyan_status shake_hands(banyan_control *control)
 {
     approach *a = &control->spare_approach;
@@ -106,7 +90,8 @@ void banyan_control_seek_spare(banyan_control *control, int64_t now_ns)
     if (a->fd >= 0 && now_ns >= a->deadline_ns)
         drop_approach(control);
     if (a->fd >= 0 || !control->ready_ns || control->rank == 0 || !other_address(control)->family ||
-        !banyan_control_is_linked(control, control->parent) || control->members[control->parent].has_had_spare)
+        !banyan_control_is_linked(control, control->parent) ||
+        control->members[control->parent].has_had_spare)
         return;
     a->is_connected = 0;
     a->deadline_ns = now_ns + SILENT_BEATS * control->beat_ns;

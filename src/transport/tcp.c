@@ -54,33 +54,6 @@ static void leave(banyan_tcp_endpoint *e)
         pthread_mutex_unlock(&e->inside);
 }
 
-void banyan_tcp_wake(banyan_tcp_endpoint *e)
-{
-    uint64_t one = 1;
-
-    /* A full counter wakes as well. */
-    if (write(e->wake, &one, sizeof one) < 0)
-        return;
-}
-
-void banyan_tcp_fail(banyan_endpoint *base, banyan_status status, const char *sentence)
-{
-    banyan_tcp_endpoint *e = own(base);
-
-    banyan_first_failure_note(&e->failure, status, sentence);
-    banyan_tcp_wake(e);
-}
-
-void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *sentence)
-{
-    banyan_tcp_endpoint *e = own(base);
-    int is_first = banyan_first_failure_note(&e->failure, status, sentence);
-
-    banyan_tcp_wake(e);
-    if (is_first)
-        e->meeting->spread(e->meeting->context, status, sentence);
-}
-
 static banyan_status failure(banyan_endpoint *base, banyan_error *err)
 {
     return banyan_first_failure_get(&own(base)->failure, err);

@@ -156,13 +156,13 @@ struct banyan_tcp_peer {
     int is_deferred; /* something short was offered: it waits for what follows, until the next wait */
     int link_count;
     banyan_tcp_link *links;
-    int heir;        /* the link that does the work of lost ones */
-    int awaited;     /* lost links of which the peer has not said what came */
-    int has_news;    /* it has said so of another one */
+    int heir;               /* the link that does the work of lost ones */
+    int awaited;            /* lost links of which the peer has not said what came */
+    int has_news;           /* it has said so of another one */
     banyan_tcp_kept *again; /* to be sent again */
-    double turn;     /* whose it was last */
-    double pace;     /* bytes a second that may leave; 0: as many as will */
-    int64_t seen_ns; /* when the interval began that rates are found in */
+    double turn;            /* whose it was last */
+    double pace;            /* bytes a second that may leave; 0: as many as will */
+    int64_t seen_ns;        /* when the interval began that rates are found in */
 };
 
 typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
@@ -173,9 +173,9 @@ typedef struct {
     banyan_tcp_peer **peers; /* by member; NULL until needed */
     int epoll, wake;
     int has_changed;
-    int has_deferred; /* a peer is deferred */
-    int retrying;     /* links that are */
-    int has_several;  /* peers with several links */
+    int has_deferred;   /* a peer is deferred */
+    int retrying;       /* links that are */
+    int has_several;    /* peers with several links */
     int64_t watched_ns; /* when these were last asked whether they are answered */
     int is_tended;      /* there may be such peers: all but who is failing holds this lock */
     pthread_mutex_t inside;
@@ -189,21 +189,27 @@ typedef struct {
     banyan_first_failure failure;
 } banyan_tcp_endpoint;
 
-/* tcp.c */
+/* tcp_fail.c */
 void banyan_tcp_wake(banyan_tcp_endpoint *e);
 void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *sentence);
 
-/* tcp_link.c */
+/* tcp_end.c */
 const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size);
-banyan_status banyan_tcp_fail_watch(banyan_error *err);
-int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e); /* connections to one peer */
-banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
-void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns); /* those whose time has come */
-int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);      /* INT64_MAX: none */
-banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *peer, banyan_error *err);
+void banyan_tcp_close_socket(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_forget_frames(banyan_tcp_link *link);
-void banyan_tcp_lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status, const char *why);
+void banyan_tcp_lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
+                          const char *why);
+int banyan_tcp_can_do_without(const banyan_tcp_link *link);
+void banyan_tcp_give_up_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const char *why);
+
+/* tcp_link.c */
+banyan_status banyan_tcp_fail_watch(banyan_error *err);
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e);             /* connections to one peer */
+banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
+void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns);       /* those whose time has come */
+int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);            /* INT64_MAX: none */
+banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *peer, banyan_error *err);
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
 void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32_t events);
@@ -218,9 +224,9 @@ uint64_t banyan_tcp_take_back(banyan_tcp_link *link, uint64_t come); /* returns 
 void banyan_tcp_drop_kept(banyan_tcp_peer *peer);
 
 /* tcp_lost.c */
-int banyan_tcp_can_do_without(const banyan_tcp_link *link);
-void banyan_tcp_give_up_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const char *why);
 void banyan_tcp_hear_lost(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
+
+/* tcp_watch.c */
 void banyan_tcp_watch_links(banyan_tcp_endpoint *e, int64_t now_ns);
 int64_t banyan_tcp_next_watch_ns(const banyan_tcp_endpoint *e); /* INT64_MAX: there is nothing to watch */
 void banyan_tcp_deliver_rest(banyan_tcp_endpoint *e, int64_t deadline_ns);

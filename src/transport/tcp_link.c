@@ -24,11 +24,6 @@ struct banyan_tcp_guest {
     int fd;
 };
 
-const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size)
-{
-    return e->meeting->name(e->meeting->context, member, buffer, size);
-}
-
 banyan_status banyan_tcp_fail_watch(banyan_error *err)
 {
     return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s%s", strerror(errno),
@@ -164,76 +159,8 @@ static int watch_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, int operati
     return epoll_ctl(e->epoll, operation, link->fd, &event) == 0;
 }
 
-static void close_socket(banyan_tcp_endpoint *e, banyan_tcp_link *link)
-{
-    if (link->fd < 0)
-        return;
-    epoll_ctl(e->epoll, EPOLL_CTL_DEL, link->fd, NULL);
-    close(link->fd);
-    link->fd = -1;
-}
-
-void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
-{
-    close_socket(e, link);
-    e->retrying -= link->state == BANYAN_LINK_RETRYING;
-    if (link->handshake)
-        banyan_auth_forget(link->handshake, sizeof *link->handshake);
-    banyan_free(link->handshake);
-    link->handshake = NULL;
-    link->state = BANYAN_LINK_ENDED;
-    link->frame_count = 0;
-}
-
-/* The connection is of no use any more. Who said goodbye is not lost. */
-void banyan_tcp_lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status, const char *why)
-{
-    char name[64], sentence[sizeof e->failure.reason.text];
-    int is_meant = link->heard_bye;
-
-    if (!is_meant && (status == BANYAN_PEER_LOST || status == BANYAN_SYSTEM_ERROR) &&
-        banyan_tcp_can_do_without(link)) {
-        banyan_tcp_give_up_link(e, link, why);
-        return;
-    }
-    banyan_tcp_name(e, link->peer->member, name, sizeof name);
-    banyan_tcp_end_link(e, link);
-    if (is_meant)
-        return;
-    if (status == BANYAN_PEER_LOST) {
-        if (e->suspect >= 0)
-            return;
-        e->suspect = link->peer->member;
-        e->suspect_since_ns = banyan_clock_ns();
-        banyan_free(e->why_suspect);
-        e->why_suspect = banyan_strdup(why);
-        return;
-    }
-    snprintf(sentence, sizeof sentence, "%s %s: %.300s", name,
-             status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "cannot be reached", why);
-    banyan_tcp_abort(&e->base, status, sentence);
-}
-
 static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
                             const banyan_error *why);
-
-/* What was made ready for it is made ready anew, and what need not come in order is said again. */
-void banyan_tcp_forget_frames(banyan_tcp_link *link)
-{
-    banyan_tcp_peer *peer = link->peer;
-
-    link->frame_count = link->is_blocked = link->patience = 0;
-    for (int lane = 0; lane < peer->link_count; lane++)
-        for (int i = 0; i < peer->out_count && (lane == link->index || peer->heir == link->index); i++)
-            if (lane == link->index || peer->links[lane].is_inherited)
-                peer->out[i]->placed[lane] = peer->out[i]->written[lane];
-    for (int i = 0; i < peer->in_count; i++) {
-        peer->credits_due += !peer->in[i]->is_credit_due;
-        peer->in[i]->is_credit_due = 1;
-    }
-    for (int i = 0; i < peer->link_count; i++)
-        peer->links[i].is_lost_due = peer->links[i].is_lost;
-}
 
 /* Ends a connection that has carried nothing: who made it makes the next one. */
 static void renew_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const banyan_error *why)
@@ -241,7 +168,7 @@ static void renew_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const bany
     banyan_tcp_forget_frames(link);
     banyan_tcp_take_back(link, 0);
     link->sent_bytes = link->framed_bytes = link->waiting = link->seen_through = 0;
-    close_socket(e, link);
+    banyan_tcp_close_socket(e, link);
     link->state = BANYAN_LINK_NONE;
     if (link->peer->heir == link->index) {
         link->peer->heir = -1;
@@ -432,7 +359,7 @@ static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banya
     char sentence[sizeof why->text];
 
     if (may_try_again(e, link, status)) {
-        close_socket(e, link);
+        banyan_tcp_close_socket(e, link);
         link->state = BANYAN_LINK_RETRYING;
         link->retry_ns = banyan_clock_ns() + RETRY_NS;
         e->retrying++;

@@ -96,7 +96,7 @@ static void *start(void *argument)
 {
     node *n = argument;
     banyan_control_handler handler = {n,         hear_fail, hear_data, hear_left, hear_want,
-                                      hear_plan, hear_call, NULL,      NULL};
+                                      hear_plan, hear_call, NULL,      NULL,      NULL};
 
     n->status = banyan_control_start(n->control, n->rank, group.size, group.cards, &group.secret, TIMEOUT_MS,
                                      &handler, &n->err);

@@ -496,7 +496,8 @@ TEST(the_last_connection_that_is_lost_makes_the_peer_lost)
     tcp->connect(c.ends[1], 0, 1, 1, 0, NULL);
     tcp->offer(c.ends[0], 1, 0, bytes, sizeof bytes);
     tcp->offer(c.ends[1], 0, 0, bytes, sizeof bytes);
-    for (int i = 0; i < 10000 && (!tcp->peek(c.ends[1], 0, 0, &memory) || !tcp->peek(c.ends[0], 1, 0, &memory)); i++)
+    for (int i = 0;
+         i < 10000 && (!tcp->peek(c.ends[1], 0, 0, &memory) || !tcp->peek(c.ends[0], 1, 0, &memory)); i++)
         progress(&c);
     cut_link(&c, 0, 0);
     for (int i = 0; i < 10000 && c.note_count < 2; i++)
@@ -575,7 +576,8 @@ TEST(a_stripe_that_comes_over_two_connections_is_refused_unless_one_is_lost)
     assert_int_equal(in->arrived, BANYAN_TCP_STRIPE_BYTES + 100);
     assert_false(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 100, 1));
     assert_true(banyan_tcp_claim(in, 1, BANYAN_TCP_STRIPE_BYTES + 100, 50));
-    banyan_tcp_arrive(in, BANYAN_TCP_STRIPE_BYTES + 100, 20); /* then it is lost: the other goes on from there */
+    banyan_tcp_arrive(in, BANYAN_TCP_STRIPE_BYTES + 100,
+                      20); /* then it is lost: the other goes on from there */
     banyan_tcp_release(in, 1);
     assert_false(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 150, 1));
     assert_true(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 120, 1));
