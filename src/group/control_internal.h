@@ -122,7 +122,7 @@ struct banyan_control {
     int has_goodbye_returned; /* all ranks have been told that we leave */
     banyan_tree_climb climb;
     int is_climbing, with_others, is_in_haste;
-    int64_t next_climb_ns;
+    int64_t next_climb_ns, next_spare_ns;
     int misses_root; /* we have found no way to it, and said so to those below */
     int doubts_root; /* our parent says that the root is lost: we look ourselves */
     suspicion suspicion;

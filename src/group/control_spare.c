@@ -82,18 +82,19 @@ void banyan_control_go_on_sparing(banyan_control *control)
     drop_approach(control);
 }
 
-/* With every heartbeat, until it has been made once. */
+/* As soon as all have joined, then once per heartbeat, until it has been made once. */
 void banyan_control_seek_spare(banyan_control *control, int64_t now_ns)
 {
     approach *a = &control->spare_approach;
 
     if (a->fd >= 0 && now_ns >= a->deadline_ns)
         drop_approach(control);
-    if (a->fd >= 0 || !control->ready_ns || control->rank == 0 || !other_address(control)->family ||
-        !banyan_control_is_linked(control, control->parent) ||
+    if (a->fd >= 0 || now_ns < control->next_spare_ns || !control->ready_ns || control->rank == 0 ||
+        !other_address(control)->family || !banyan_control_is_linked(control, control->parent) ||
         control->members[control->parent].has_had_spare)
         return;
     a->is_connected = 0;
+    control->next_spare_ns = now_ns + control->beat_ns;
     a->deadline_ns = now_ns + SILENT_BEATS * control->beat_ns;
     if (banyan_socket_connect(other_address(control), NULL, &a->fd, NULL))
         a->fd = -1;

@@ -343,7 +343,6 @@ void *banyan_control_watch_over(void *argument)
 
         if (now_ns >= next_beat_ns) {
             beat(control);
-            banyan_control_seek_spare(control, now_ns);
             if (control->handler.tend)
                 control->handler.tend(control->handler.context);
             if (control->is_status_paused)
@@ -364,6 +363,7 @@ void *banyan_control_watch_over(void *argument)
         }
         now_ns = banyan_clock_ns();
         banyan_control_seek_refuge(control, now_ns);
+        banyan_control_seek_spare(control, now_ns);
         banyan_control_check_suspicion(control, now_ns);
         banyan_listener_progress(control->listener);
         if (empty_outbox(control) && may_go(control, now_ns)) {

@@ -11,7 +11,7 @@
 
 #define COUNT ((size_t)1 << 20) /* 4 MiB: some 100 ms over both cables */
 
-enum { RANKS = 4, TIMEOUT_MS = 10000, CUT_S = 2, MOST_S = 5 };
+enum { RANKS = 4, TIMEOUT_MS = 15000, USUAL_CALLS = 3, MOST_S = 5, JOIN_S = 120 };
 
 static char place[64], left[32], right[32];
 
@@ -29,13 +29,14 @@ static int is_right(const float *data)
     return 1;
 }
 
-/* Computes until the first rank has done so for that long; the first element tells all. */
+/* Computes until the first rank has done so for that long after its third call, of which the file 'begun'
+ * tells; the first element tells all. */
 static int live(double seconds)
 {
     static float data[COUNT];
     banyan_config config = BANYAN_CONFIG_INITIALIZER;
     banyan_comm *comm = NULL;
-    double begin_s, longest_s = 0;
+    double begin_s = 0, longest_s = 0, usual_s = 0;
     int rank, is_over = 0, calls = 0;
     banyan_status status;
 
@@ -44,25 +45,32 @@ static int live(double seconds)
     if (status)
         return end_badly(NULL, status);
     banyan_comm_rank(comm, &rank);
-    begin_s = banyan_clock_s();
     for (; !is_over; calls++) {
         double call_s = banyan_clock_s();
 
         for (size_t i = 0; i < COUNT; i++)
             data[i] = (float)((rank + 1) * (int)(i % 7 + 1));
-        data[0] = rank == 0 && call_s > begin_s + seconds;
+        data[0] = rank == 0 && begin_s > 0 && call_s > begin_s + seconds;
         status = banyan_allreduce(data, data, COUNT, BANYAN_FLOAT32, BANYAN_SUM, comm);
         if (status)
             break;
         call_s = banyan_clock_s() - call_s;
         longest_s = call_s > longest_s ? call_s : longest_s;
+        if (calls == USUAL_CALLS - 1) {
+            FILE *file = rank == 0 ? fopen("begun", "w") : NULL;
+
+            usual_s = longest_s;
+            begin_s = banyan_clock_s();
+            if (file)
+                fclose(file);
+        }
         is_over = data[0] > 0;
         if (!is_right(data)) {
             printf("a wrong sum in call %d\n", calls);
             return 4;
         }
     }
-    printf("%d calls, the longest %.3f s\n", calls, longest_s);
+    printf("%d calls, the longest %.3f s, before the cut %.3f\n", calls, longest_s, usual_s);
     if (status)
         end_badly(comm, status);
     banyan_comm_destroy(comm);
@@ -122,7 +130,7 @@ static void run_job(int seconds, const char *cut)
     port = port ? port + 1 : 20000 + getpid() % 20000;
     assert_int_equal(make_hosts(), 0);
     shell(
-        "cd %s; rm -f out.* code.* log.*\n"
+        "cd %s; rm -f out.* code.* log.* begun\n"
         "for r in 3 2 1 0; do (\n"
         "  [ $r -lt 2 ] && host=%s || host=%s\n"
         "  BANYAN_TOPO= BANYAN_STATUS_FOLDER=off BANYAN_SECRET=cables BANYAN_SIZE=%d BANYAN_RANK=$r\n"
@@ -130,8 +138,8 @@ static void run_job(int seconds, const char *cut)
         "  BANYAN_ROOT=10.79.0.1:%d BANYAN_SOCKET_IFNAME=eth BANYAN_DEBUG=WARN BANYAN_DEBUG_FILE=log.$r \\\n"
         "    timeout -k 5 %d ip netns exec $host '%s' rank %d > out.$r 2>&1\n"
         "  echo $? > code.$r ) & done\n"
-        "sleep %d\n%s\nwait",
-        place, left, right, RANKS, port, seconds + 60, own, seconds, CUT_S, cut);
+        "for i in $(seq %d); do [ -e begun ] && break; sleep 0.1; done\n%s\nwait",
+        place, left, right, RANKS, port, seconds + JOIN_S, own, seconds, 10 * JOIN_S, cut);
     unmake_hosts();
 }
 
@@ -165,7 +173,7 @@ static int count_words(const char *text, const char *wanted)
 static void check_that_it_went_on(const char *cable)
 {
     char text[8000], log[8000], to[40];
-    double longest_s = 0, s;
+    double longest_s, usual_s;
     int named = 0;
 
     snprintf(to, sizeof to, " from 10.79.%s.", cable);
@@ -175,10 +183,10 @@ static void check_that_it_went_on(const char *cable)
         read_file("out", r, text, sizeof text);
         print_message("rank %d: %s", r, text);
         read_file("log", r, log, sizeof log);
-        if (count_words(text, "calls, the longest") != 1 ||
-            sscanf(text, "%d calls, the longest %lf", &calls, &s) != 2)
+        if (sscanf(text, "%d calls, the longest %lf s, before the cut %lf", &calls, &longest_s, &usual_s) !=
+            3)
             fail_msg("rank %d: %s%s", r, text, log);
-        longest_s = s > longest_s ? s : longest_s;
+        assert_true(longest_s < MOST_S + 2 * usual_s);
         assert_in_range(count_words(log, "that had not arrived"), 0, 2);
         assert_int_equal(count_words(log, "that had not arrived"), count_words(log, to));
         named += count_words(log, to);
@@ -188,7 +196,6 @@ static void check_that_it_went_on(const char *cable)
         assert_string_equal(text, "0\n");
     }
     assert_true(named > 0);
-    assert_true(longest_s < MOST_S);
 }
 
 TEST(an_interface_that_goes_down_does_not_end_the_group)
@@ -196,7 +203,7 @@ TEST(an_interface_that_goes_down_does_not_end_the_group)
     char cut[200];
 
     snprintf(cut, sizeof cut, "ip -n %s link set eth1 down", left);
-    run_job(CUT_S + 6, cut);
+    run_job(6, cut);
     check_that_it_went_on("1");
 }
 
@@ -215,7 +222,7 @@ TEST(a_cable_on_which_packets_vanish_does_not_end_the_group)
     char cut[400];
 
     drop_all(cut, sizeof cut, 1);
-    run_job(CUT_S + 6, cut);
+    run_job(6, cut);
     check_that_it_went_on("1");
 }
 
@@ -227,7 +234,7 @@ TEST(the_first_cable_may_be_cut_too)
     char cut[400];
 
     drop_all(cut, sizeof cut, 0);
-    run_job(CUT_S + (seconds ? atoi(seconds) : 8), cut);
+    run_job(seconds ? atoi(seconds) : 8, cut);
     check_that_it_went_on("0");
 }
 
@@ -240,16 +247,15 @@ TEST(with_both_cables_cut_the_group_ends_and_names_who_is_missing)
     drop_all(one, sizeof one, 0);
     drop_all(two, sizeof two, 1);
     snprintf(cut, sizeof cut, "%s%s", one, two);
-    run_job(60, cut);
-    print_message("%.1f s after the cut\n", banyan_clock_s() - begin_s - CUT_S);
-    assert_true(banyan_clock_s() - begin_s < CUT_S + 3 * TIMEOUT_MS / 1000);
+    run_job(2 * TIMEOUT_MS / 1000, cut);
+    print_message("ended after %.1f s\n", banyan_clock_s() - begin_s);
     for (int r = 0; r < RANKS; r++) {
         read_file("out", r, text, sizeof text);
         print_message("rank %d: %s", r, text);
         assert_true(strstr(text, "time") != NULL || strstr(text, "lost") != NULL);
         assert_non_null(strstr(text, "rank"));
         read_file("code", r, text, sizeof text);
-        assert_string_equal(text, "3\n");
+        assert_string_equal(text, "3\n"); /* and not 'timeout's */
     }
 }
 
