@@ -7,8 +7,8 @@
  * ellipsoid around the rest has a volume that is smaller by a fixed factor. The pairs met are those that a
  * packing needs.
  *
- * An arc has a price. Where links are symmetric a cable has one, for both directions, and trees are undirected:
- * each is a pair that mirrors itself.
+ * An arc has a price. Where links are symmetric a cable has one, for both directions, and trees are
+ * undirected: each is a pair that mirrors itself.
  *
  * Against the paper's Algorithm 1 this has cuts for negative prices, cuts by the objective instead of a
  * search over its value, one price vector for all roots and both kinds of trees, a first ellipsoid, and a
