@@ -58,12 +58,13 @@ void banyan_tcp_forget_frames(banyan_tcp_link *link)
         peer->links[i].is_lost_due = peer->links[i].is_lost;
 }
 
-/* One that is still being made may do without others that are. */
+/* One that is still being made may do without others that are. Over one interface, connections live and die
+ * together. */
 int banyan_tcp_can_do_without(const banyan_tcp_link *link)
 {
     int is_being_made = link->state != BANYAN_LINK_OPEN && !link->has_carried;
 
-    for (int i = 0; i < link->peer->link_count; i++) {
+    for (int i = 0; i < link->peer->link_count && link->peer->is_kept; i++) {
         const banyan_tcp_link *other = &link->peer->links[i];
 
         if (other != link && ((other->state == BANYAN_LINK_OPEN && !other->heard_bye) ||
