@@ -12,10 +12,10 @@
  * A receiver grants credit: up to which byte of a stream the sender may go. Whatever is on its way has room
  * in the stream's ring, so a link is always read to its end and no stream can hold up another.
  *
- * Of links over several interfaces each may be lost without harm. What leaves is copied and kept until the other kernel has
- * acknowledged it (tcp_keep.c). When a link is lost, both ends read it to its end, close it, and tell each
- * other over another link how many bytes came (LOST). Then another link, the heir, carries what did not come
- * and whatever else the lost one had been dealt (tcp_lost.c). */
+ * Of links over several interfaces each may be lost without harm. What leaves is copied and kept until the
+ * other kernel has acknowledged it (tcp_keep.c). When a link is lost, both ends read it to its end, close it,
+ * and tell each other over another link how many bytes came (LOST). Then another link, the heir, carries what
+ * did not come and whatever else the lost one had been dealt (tcp_lost.c). */
 #ifndef BANYAN_TRANSPORT_TCP_INTERNAL_H
 #define BANYAN_TRANSPORT_TCP_INTERNAL_H
 
