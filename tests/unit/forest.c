@@ -409,6 +409,33 @@ TEST(grown_trees_come_near_to_the_bound_everywhere)
     }
 }
 
+/* Machines that are sold, and families of low diameter. */
+TEST(named_machines_and_low_diameter_networks_are_filled)
+{
+    static const char *const specs[] = {
+        "dgxh100:4",    "dgxb200:4", "nvl72:2",     "mi300x:4",        "rails:1x16x8",
+        "spark:3",      "spark:6",   "tpuv4:4x4x4", "dragonfly:9x4x2", "dragonfly+:5x2x2x2",
+        "hyperx:4x4:4", "slimfly:5", "kautz:24x2"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome result = plan_spec(specs[i]);
+        banyan_topology *topology;
+        banyan_rate rate;
+        banyan_error err;
+        double reached;
+
+        if (banyan_topology_load(specs[i], &topology, &err) ||
+            banyan_bound_allreduce(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                   &rate, &reached, &err))
+            fail_msg("%s: %s", specs[i], err.text);
+        if (!(result.limits.bytes_per_s >= 0.99 * rate.bytes_per_s))
+            fail_msg("%s: %g of the bound", specs[i], result.limits.bytes_per_s / rate.bytes_per_s);
+        banyan_rate_fini(&rate);
+        banyan_schedule_destroy(result.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* How many hops, and which part of the rate without a limit, max-depth gives. */
 static void check_depth(const char *spec, int max_depth, double share)
 {
@@ -939,6 +966,7 @@ int main(void)
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
         cmocka_unit_test(the_ellipsoid_method_says_for_which_networks_it_is),
         cmocka_unit_test(grown_trees_come_near_to_the_bound_everywhere),
+        cmocka_unit_test(named_machines_and_low_diameter_networks_are_filled),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
         cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),
