@@ -37,7 +37,7 @@ from .work import make_future
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
 _PROFILE_ITERATIONS = 3  # the engine's default
-_PLAN_ITERATIONS = 5  # at least so many has the first plan before the engine makes the second
+_PLAN_ITERATIONS = 5  # of the first plan, before the engine makes the second one
 _UNIT_BYTES = 1 << 20
 
 _log = logging.getLogger("banyan")
