@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "core/scratch.h"
 #include "solve/oracle/spanning.h"
 
 #define SCALE 1073741824.0 /* 2^30 */
@@ -32,12 +31,17 @@ typedef struct {
     int64_t *cost;
     uint64_t *seen; /* hashes of the trees that are kept */
     size_t seen_count, seen_capacity;
-    banyan_scratch memory;
 } body;
 
 static void body_fini(body *b)
 {
-    banyan_scratch_free(&b->memory);
+    banyan_free(b->row);
+    banyan_free(b->worth);
+    banyan_free(b->centre);
+    banyan_free(b->matrix);
+    banyan_free(b->cut);
+    banyan_free(b->image);
+    banyan_free(b->cost);
     banyan_free(b->seen);
 }
 
@@ -46,15 +50,14 @@ static banyan_status body_init(body *b, const banyan_graph *graph, banyan_error 
     size_t arcs = (size_t)graph->arc_count;
     double largest = 0;
 
-    *b = (body){.graph = graph};
-    b->row = banyan_scratch_take(&b->memory, arcs, sizeof(int));
-    b->worth = banyan_scratch_take(&b->memory, arcs, sizeof(double));
-    b->centre = banyan_scratch_take(&b->memory, arcs, sizeof(double));
-    b->cut = banyan_scratch_take(&b->memory, arcs, sizeof(double));
-    b->image = banyan_scratch_take(&b->memory, arcs, sizeof(double));
-    b->cost = banyan_scratch_take(&b->memory, arcs, sizeof(int64_t));
-    b->matrix = banyan_scratch_take(&b->memory, arcs * arcs, sizeof(double));
-    if (b->memory.failed)
+    *b = (body){.graph = graph, .row = banyan_alloc(arcs, sizeof(int))};
+    b->worth = banyan_alloc(arcs, sizeof(double));
+    b->centre = banyan_alloc(arcs, sizeof(double));
+    b->cut = banyan_alloc(arcs, sizeof(double));
+    b->image = banyan_alloc(arcs, sizeof(double));
+    b->cost = banyan_alloc(arcs, sizeof(int64_t));
+    b->matrix = banyan_alloc(arcs * arcs, sizeof(double));
+    if (!b->row || !b->worth || !b->centre || !b->cut || !b->image || !b->cost || !b->matrix)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++) {
         int cable = banyan_graph_cable(graph, i);
