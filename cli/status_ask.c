@@ -139,6 +139,8 @@ static void take_report(status_overview *o, const char *text, size_t length)
         take_flags(banyan_json_field(report, "left"), g->left, g->size);
         take_flags(banyan_json_field(report, "silent"), g->silent, g->size);
         take_network(g, banyan_json_field(report, "network"));
+        if (*string_of(report, "loss"))
+            snprintf(g->loss, sizeof g->loss, "%s", string_of(report, "loss"));
         if (*string_of(report, "failure"))
             snprintf(g->failure, sizeof g->failure, "%s", string_of(report, "failure"));
     }

@@ -135,6 +135,8 @@ void status_print_group(const status_group *g, char *flags)
                banyan_ranks_format(flags, g->size, ranks, sizeof ranks));
     if (has_any(g->lost, g->size))
         printf("  DEAD: rank %s\n", banyan_ranks_format(g->lost, g->size, ranks, sizeof ranks));
+    if (*g->loss)
+        printf("  LOST: %s\n", g->loss);
     if (*g->failure)
         printf("  FAILED: %s\n", g->failure);
 }
@@ -173,6 +175,8 @@ void status_json_group(banyan_text *text, const status_group *g, char *flags)
     banyan_text_add_json_set(text, "silent", flags, g->size);
     banyan_text_add(text, ",\"failure\":");
     banyan_text_add_json_string(text, g->failure);
+    banyan_text_add(text, ",\"loss\":");
+    banyan_text_add_json_string(text, g->loss);
     if (*g->origin) {
         banyan_text_add(text,
                         ",\"network\":{\"origin\":\"%s\",\"hosts\":%d,\"racks\":%d,\"explained\":%.3f,"

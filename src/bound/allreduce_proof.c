@@ -48,8 +48,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
         *exact = 1;
         return banyan_spanning_cost(graph, price, out, err);
     }
-    if (graph->symmetric ? banyan_network_has_many_helpers(graph)
-                         : banyan_graph_has_helpers(graph) && !banyan_network_has_few_sets(graph))
+    if (banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
         return BANYAN_SUCCESS;
     return banyan_pair_prices_check(graph, price, &worth, out, exact, err);
 }

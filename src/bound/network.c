@@ -15,6 +15,7 @@
 #define MOST_RATE 1e290
 #define WIDEST 4294967296.0 /* 2^32 */
 #define MUCH_WIDER 256.0
+#define MOST_SETS 450000 /* sets of helpers times nodes squared: a tree for each takes a second */
 
 typedef struct {
     unsigned char *role, *gone;
@@ -291,46 +292,16 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
     return status;
 }
 
-int banyan_network_helpers(const banyan_graph *graph)
-{
-    int count = 0;
-
-    for (int v = 0; v < graph->node_count; v++)
-        count += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
-                 (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) &&
-                 graph->out_first[v] < graph->out_first[v + 1];
-    return count;
-}
-
-int banyan_network_has_many_helpers(const banyan_graph *graph)
-{
-    int limit = !graph->symmetric                                 ? BANYAN_MANY_HELPERS_UNLIKE
-                : graph->active_count <= BANYAN_STEINER_TERMINALS ? BANYAN_MANY_HELPERS_OF_FEW
-                                                                  : BANYAN_MANY_HELPERS;
-    int helpers = banyan_network_helpers(graph);
-
-    if (graph->symmetric && graph->active_count > BANYAN_STEINER_TERMINALS &&
-        helpers * graph->active_count > BANYAN_MANY_PAIRS)
-        return 1;
-    return helpers > limit;
-}
-
-int banyan_network_has_few_sets(const banyan_graph *graph)
-{
-    int helpers = banyan_network_helpers(graph), nodes = graph->active_count + helpers;
-
-    if (graph->active_count <= BANYAN_STEINER_TERMINALS)
-        return 1;
-    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= BANYAN_MANY_SETS / nodes;
-}
-
 int banyan_network_is_searched(const banyan_graph *graph)
 {
-    int nodes = graph->active_count + banyan_network_helpers(graph);
+    int helpers = 0, nodes;
 
-    if (graph->active_count > BANYAN_STEINER_TERMINALS &&
-        (nodes > BANYAN_MANY_NODES || graph->arc_count > BANYAN_MANY_ARCS) &&
-        !banyan_graph_has_forwarders(graph))
-        return 0;
-    return banyan_network_has_few_sets(graph);
+    for (int v = 0; v < graph->node_count; v++)
+        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
+                   (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) &&
+                   graph->out_first[v] < graph->out_first[v + 1];
+    nodes = graph->active_count + helpers;
+    if (graph->active_count <= BANYAN_STEINER_TERMINALS)
+        return 1;
+    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= MOST_SETS / nodes;
 }

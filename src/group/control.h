@@ -48,6 +48,7 @@ typedef struct {
     void (*call)(void *context, const unsigned char *body, size_t bytes); /* to a relay */
     void (*state)(void *context, banyan_rank_state *out);                 /* NULL: nobody knows */
     void (*network)(void *context, banyan_text *text); /* adds what it is taken for; NULL likewise */
+    void (*tend)(void *context); /* with each heartbeat; NULL: there is nothing to tend */
 } banyan_control_handler;
 
 /* The listener is made first, so that its address can stand on the card. Handshakes there may take up to

@@ -17,8 +17,9 @@
  *
  * Between a parent and a child, in order: READY, PLAN, CALL, GATHERED down; JOINED, AWAY, WANT, GATHER up.
  * News, which also go to and from a refuge and may come twice: BEAT, ABORT, LEFT, SILENT. MOVED: whoever is
- * above may close this link, nobody is lost. */
-enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL, JOINED, AWAY, MOVED };
+ * above may close this link, nobody is lost. START, the first message of a spare connection: how many went
+ * before it. */
+enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL, JOINED, AWAY, MOVED, START };
 
 #define WORD_TYPE_BITS 8
 
@@ -29,6 +30,8 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL,
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define KEY_REFUGE (UINT64_MAX - 4)
 #define KEY_ORPHAN (UINT64_MAX - 5)
+#define KEY_SPARE (UINT64_MAX - 6)
+#define BANYAN_SPARE_UNKNOWN UINT64_MAX
 #define MOST_ORPHANS 16 /* at a time */
 #define FAREWELL_NS 2000000000
 
@@ -52,10 +55,16 @@ typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
-    uint32_t events;     /* that are waited for; EPOLLOUT: the system did not take all that was put */
-    int is_leaving;      /* it has said goodbye; the root has not told all yet */
-    int is_looked_after; /* at the root (control_orphans.c) */
-    int64_t told_ns;     /* at the root: when it last told its state; 0: never */
+    uint32_t events; /* that are waited for; EPOLLOUT: the system did not take all that was put */
+    /* A second connection that carries the same (control_spare.c). */
+    banyan_channel spare; /* fd -1: none */
+    uint32_t spare_events;
+    int has_had_spare, is_spare_over;
+    uint64_t put_count, heard_count;  /* messages since this rank is linked */
+    uint64_t heard_over, spare_heard; /* over either connection */
+    int is_leaving;                   /* it has said goodbye; the root has not told all yet */
+    int is_looked_after;              /* at the root (control_orphans.c) */
+    int64_t told_ns;                  /* at the root: when it last told its state; 0: never */
     banyan_rank_state state;
 } member;
 
@@ -108,12 +117,12 @@ struct banyan_control {
     int link_count;
     int joined_count; /* at the root */
     int refuge;       /* rank that has taken us in beside or instead of our parent; -1: none */
-    approach approach;
+    approach approach, spare_approach;
     orphan orphans[MOST_ORPHANS];
     int has_goodbye_returned; /* all ranks have been told that we leave */
     banyan_tree_climb climb;
     int is_climbing, with_others, is_in_haste;
-    int64_t next_climb_ns;
+    int64_t next_climb_ns, next_spare_ns;
     int misses_root; /* we have found no way to it, and said so to those below */
     int doubts_root; /* our parent says that the root is lost: we look ourselves */
     suspicion suspicion;
@@ -200,6 +209,9 @@ void banyan_control_put_below(banyan_control *control, int but, int type, int ab
                               size_t bytes);
 void banyan_control_link(banyan_control *control, int rank, int fd);
 void banyan_control_unlink(banyan_control *control, int rank);
+void banyan_control_take_spare(banyan_control *control, int rank, int fd);
+void banyan_control_drop_spare(banyan_control *control, int rank);
+int banyan_control_is_full(const banyan_control *control, int rank);
 void banyan_control_flush_links(banyan_control *control);
 void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uint64_t *out);
 void banyan_control_join(banyan_control *control, int rank);
@@ -233,6 +245,15 @@ void banyan_control_go_on_climbing(banyan_control *control); /* the socket is re
 void banyan_control_trust_refuge(banyan_control *control);
 void banyan_control_stop_climbing(banyan_control *control);
 int64_t banyan_control_climb_deadline_ns(const banyan_control *control);
+
+/* control_spare.c */
+void banyan_control_seek_spare(banyan_control *control, int64_t now_ns);
+void banyan_control_go_on_sparing(banyan_control *control); /* the socket is ready */
+void banyan_control_stop_sparing(banyan_control *control);
+int banyan_control_next(banyan_control *control, int rank, int *word, const unsigned char **body,
+                        size_t *bytes); /* 0: no message */
+banyan_status banyan_control_fill(banyan_control *control, int rank, banyan_error *err);
+int banyan_control_go_on_with_spare(banyan_control *control, int rank); /* 0: there is none */
 
 /* control_orphans.c */
 void banyan_control_look_after_orphans(banyan_control *control, int64_t now_ns);

@@ -38,7 +38,7 @@ static banyan_status fill_arrays(banyan_control *control, banyan_error *err)
         !control->linked)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < size; i++)
-        control->members[i].channel.fd = -1;
+        control->members[i].channel.fd = control->members[i].spare.fd = -1;
     return BANYAN_SUCCESS;
 }
 
@@ -84,6 +84,7 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
     control->epoll = control->wake = -1;
     control->status_door.fd = control->new_parent_fd = -1;
     control->approach.fd = control->approach.target = control->refuge = -1;
+    control->spare_approach.fd = -1;
     for (int i = 0; i < MOST_ORPHANS; i++)
         control->orphans[i].fd = -1;
     banyan_control_set_fanout(control, BANYAN_CONTROL_FANOUT);
@@ -281,9 +282,13 @@ static void say_goodbye(banyan_control *control)
 {
     int64_t deadline_ns = banyan_clock_ns() + FAREWELL_NS;
 
-    for (int i = 0; i < control->link_count; i++)
-        banyan_channel_send_all(&control->members[control->linked[i]].channel,
-                                banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
+    for (int i = 0; i < control->link_count; i++) {
+        member *m = &control->members[control->linked[i]];
+
+        if (m->spare.fd >= 0)
+            banyan_channel_send_all(&m->spare, banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
+        banyan_channel_send_all(&m->channel, banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
+    }
 }
 
 void banyan_control_stop(banyan_control *control, uint64_t calls)
@@ -302,6 +307,7 @@ void banyan_control_stop(banyan_control *control, uint64_t calls)
     control->has_thread = 0;
     banyan_status_close(&control->status_door);
     banyan_control_stop_climbing(control);
+    banyan_control_stop_sparing(control);
     banyan_control_drop_orphans(control);
     say_goodbye(control);
 }
@@ -312,8 +318,10 @@ void banyan_control_destroy(banyan_control *control)
         return;
     banyan_control_stop(control, 0);
     banyan_status_close(&control->status_door);
-    for (int i = 0; control->members && i < control->size; i++)
+    for (int i = 0; control->members && i < control->size; i++) {
         banyan_channel_fini(&control->members[i].channel);
+        banyan_channel_fini(&control->members[i].spare);
+    }
     while (control->outbox) {
         letter *next = control->outbox->next;
 

@@ -2,11 +2,13 @@
 /* group/control_links.c: the connections of a rank in the control tree: to its parent, to its children, to
  * the rank that has taken it in and to those that it has taken in. The thread's own. */
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "group/control_internal.h"
+#include "transport/bytes.h"
 
 int banyan_control_is_linked(const banyan_control *control, int rank)
 {
@@ -36,9 +38,31 @@ int banyan_control_is_rooted(banyan_control *control)
 void banyan_control_put(banyan_control *control, int rank, int type, int about, const void *body,
                         size_t bytes)
 {
-    if (banyan_control_is_linked(control, rank)) /* a full channel is found by its silence */
-        banyan_channel_put(&control->members[rank].channel, (about << WORD_TYPE_BITS) | type, body, bytes,
-                           NULL);
+    int word = (about << WORD_TYPE_BITS) | type;
+    member *m;
+
+    if (!banyan_control_is_linked(control, rank)) /* nor if there is no such rank */
+        return;
+    m = &control->members[rank];
+    if (m->spare.fd < 0) {
+        /* A full channel is found by its silence. */
+        m->put_count += banyan_channel_put(&m->channel, word, body, bytes, NULL) == BANYAN_SUCCESS;
+        return;
+    }
+    /* Where one of two misses a message it is of no use any more; its end shows when it is read. */
+    if (banyan_channel_put(&m->spare, word, body, bytes, NULL))
+        shutdown(m->spare.fd, SHUT_RDWR);
+    if (banyan_channel_put(&m->channel, word, body, bytes, NULL))
+        shutdown(m->channel.fd, SHUT_RDWR);
+    m->put_count++;
+}
+
+/* The system does not take what was put. */
+int banyan_control_is_full(const banyan_control *control, int rank)
+{
+    const member *m = &control->members[rank];
+
+    return m->events & EPOLLOUT && (m->spare.fd < 0 || m->spare_events & EPOLLOUT);
 }
 
 void banyan_control_put_children(banyan_control *control, int type, int about, const void *body, size_t bytes)
@@ -62,15 +86,30 @@ void banyan_control_put_below(banyan_control *control, int but, int type, int ab
             banyan_control_put(control, control->linked[i], type, about, body, bytes);
 }
 
-static void watch_member(banyan_control *control, int rank, int operation)
+static void watch(banyan_control *control, int rank, const banyan_channel *channel, uint32_t *watched,
+                  int operation)
 {
-    member *m = &control->members[rank];
-    uint32_t events = banyan_channel_has_unsent(&m->channel) ? EPOLLIN | EPOLLOUT : EPOLLIN;
+    uint32_t events = banyan_channel_has_unsent(channel) ? EPOLLIN | EPOLLOUT : EPOLLIN;
     struct epoll_event event = {.events = events, .data = {.u64 = (uint64_t)rank}};
 
-    if (operation == EPOLL_CTL_ADD || events != m->events)
-        epoll_ctl(control->epoll, operation, m->channel.fd, &event);
-    m->events = events;
+    if (operation == EPOLL_CTL_ADD || events != *watched)
+        epoll_ctl(control->epoll, operation, channel->fd, &event);
+    *watched = events;
+}
+
+static void close_channel(banyan_control *control, banyan_channel *channel)
+{
+    if (channel->fd < 0)
+        return;
+    epoll_ctl(control->epoll, EPOLL_CTL_DEL, channel->fd, NULL);
+    control->bytes_in += channel->in_total;
+    control->bytes_out += channel->out_total;
+    banyan_channel_fini(channel);
+}
+
+void banyan_control_drop_spare(banyan_control *control, int rank)
+{
+    close_channel(control, &control->members[rank].spare);
 }
 
 void banyan_control_link(banyan_control *control, int rank, int fd)
@@ -79,18 +118,18 @@ void banyan_control_link(banyan_control *control, int rank, int fd)
 
     banyan_channel_init(&m->channel, fd, BANYAN_CHANNEL_LIMIT);
     m->heard_ns = banyan_clock_ns();
+    m->put_count = m->heard_count = m->heard_over = 0;
+    m->has_had_spare = 0;
     control->linked[control->link_count++] = rank;
-    watch_member(control, rank, EPOLL_CTL_ADD);
+    watch(control, rank, &m->channel, &m->events, EPOLL_CTL_ADD);
 }
 
 void banyan_control_unlink(banyan_control *control, int rank)
 {
     member *m = &control->members[rank];
 
-    epoll_ctl(control->epoll, EPOLL_CTL_DEL, m->channel.fd, NULL);
-    control->bytes_in += m->channel.in_total;
-    control->bytes_out += m->channel.out_total;
-    banyan_channel_fini(&m->channel);
+    close_channel(control, &m->channel);
+    close_channel(control, &m->spare);
     for (int i = 0; i < control->link_count; i++)
         if (control->linked[i] == rank) {
             control->linked[i] = control->linked[--control->link_count];
@@ -106,8 +145,14 @@ void banyan_control_flush_links(banyan_control *control)
 {
     for (int i = 0; i < control->link_count; i++) {
         /* A connection that is gone shows when it is read. */
-        banyan_channel_flush(&control->members[control->linked[i]].channel, NULL);
-        watch_member(control, control->linked[i], EPOLL_CTL_MOD);
+        member *m = &control->members[control->linked[i]];
+
+        banyan_channel_flush(&m->channel, NULL);
+        watch(control, control->linked[i], &m->channel, &m->events, EPOLL_CTL_MOD);
+        if (m->spare.fd < 0)
+            continue;
+        banyan_channel_flush(&m->spare, NULL);
+        watch(control, control->linked[i], &m->spare, &m->spare_events, EPOLL_CTL_MOD);
     }
 }
 
@@ -116,9 +161,28 @@ void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uin
     *in = control->bytes_in;
     *out = control->bytes_out;
     for (int i = 0; i < control->link_count; i++) {
-        *in += control->members[control->linked[i]].channel.in_total;
-        *out += control->members[control->linked[i]].channel.out_total;
+        const member *m = &control->members[control->linked[i]];
+
+        *in += m->channel.in_total + m->spare.in_total;
+        *out += m->channel.out_total + m->spare.out_total;
     }
+}
+
+/* Beside the connection that there is; its first message says how many went before (control_spare.c). */
+void banyan_control_take_spare(banyan_control *control, int rank, int fd)
+{
+    member *m = &control->members[rank];
+    unsigned char count[8];
+
+    banyan_control_drop_spare(control, rank); /* its end has not been noticed here yet */
+    m->has_had_spare = 1;
+    m->spare_heard = BANYAN_SPARE_UNKNOWN;
+    banyan_channel_init(&m->spare, fd, BANYAN_CHANNEL_LIMIT);
+    banyan_put64(count, m->put_count);
+    if (banyan_channel_put(&m->spare, START, count, sizeof count, NULL))
+        banyan_control_drop_spare(control, rank);
+    else
+        watch(control, rank, &m->spare, &m->spare_events, EPOLL_CTL_ADD);
 }
 
 /* Notes whether a rank below us has come, and returns whether that is new. */
@@ -197,6 +261,12 @@ static int may_take_in(banyan_control *control, int rank)
            banyan_control_is_rooted(control);
 }
 
+static int may_have_spare(const banyan_control *control, int rank)
+{
+    return control->ready_ns && banyan_control_is_child(control, rank) &&
+           banyan_control_is_linked(control, rank) && !control->members[rank].has_had_spare;
+}
+
 banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello)
 {
     banyan_control *control = context;
@@ -204,9 +274,10 @@ banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hell
 
     switch (hello->purpose) {
     case BANYAN_HELLO_CONTROL:
-        is_welcome =
-            hello->size == control->size && from > control->rank && from < control->size &&
-            (banyan_control_is_child(control, from) ? may_join(control, from) : may_take_in(control, from));
+        is_welcome = hello->size == control->size && from > control->rank && from < control->size &&
+                     (hello->index                             ? may_have_spare(control, from)
+                      : banyan_control_is_child(control, from) ? may_join(control, from)
+                                                               : may_take_in(control, from));
         return is_welcome ? BANYAN_SUCCESS : BANYAN_INVALID_ARGUMENT;
     case BANYAN_HELLO_DATA:
         return BANYAN_SUCCESS;
@@ -241,7 +312,11 @@ void banyan_control_take_at_door(void *context, const banyan_hello *hello, int f
 {
     banyan_control *control = context;
 
-    if (hello->purpose == BANYAN_HELLO_CONTROL)
+    if (hello->purpose == BANYAN_HELLO_CONTROL && hello->index && may_have_spare(control, hello->from))
+        banyan_control_take_spare(control, hello->from, fd);
+    else if (hello->purpose == BANYAN_HELLO_CONTROL && hello->index)
+        close(fd); /* its first connection has ended meanwhile */
+    else if (hello->purpose == BANYAN_HELLO_CONTROL)
         banyan_control_take_member(control, hello->from, fd);
     else if (hello->purpose == BANYAN_HELLO_JOIN)
         take_joiner(control, hello->from, fd);

@@ -62,7 +62,7 @@ static void note_beat(banyan_control *control, int rank, const unsigned char *bo
 /* Where the connection is full, heartbeats do not pile up: the next one tells more. */
 static void put_beat(banyan_control *control, int to, int about, const unsigned char *body, size_t bytes)
 {
-    if (banyan_control_is_linked(control, to) && !(control->members[to].events & EPOLLOUT))
+    if (banyan_control_is_linked(control, to) && !banyan_control_is_full(control, to))
         banyan_control_put(control, to, BEAT, about, body, bytes);
 }
 
@@ -172,14 +172,18 @@ static void serve_member(banyan_control *control, int rank)
     size_t bytes;
     int word;
     banyan_error why = {""};
-    banyan_status status = banyan_channel_fill(&m->channel, &why);
+    banyan_status status = banyan_control_fill(control, rank, &why);
 
     m->heard_ns = banyan_clock_ns();
     banyan_control_set_silent(control, rank, 0);
-    while (banyan_channel_next(&m->channel, &word, &body, &bytes))
+    while (banyan_control_next(control, rank, &word, &body, &bytes))
         if (!banyan_control_hear(control, rank, (uint32_t)word, body, bytes) && !status)
             status = banyan_fail(&why, BANYAN_REMOTE_ERROR, "a message of type %d",
                                  word & ((1 << WORD_TYPE_BITS) - 1));
+    if (status == BANYAN_PEER_LOST && banyan_control_go_on_with_spare(control, rank))
+        status = BANYAN_SUCCESS;
+    if (m->is_spare_over)
+        banyan_control_drop_spare(control, rank);
     if (rank == control->refuge && !status)
         banyan_control_trust_refuge(control);
     if (status && banyan_control_is_linked(control, rank))
@@ -318,6 +322,8 @@ static void serve(banyan_control *control, const struct epoll_event *events, int
             banyan_control_go_on_answering(control);
         else if (events[i].data.u64 == KEY_REFUGE)
             banyan_control_go_on_climbing(control);
+        else if (events[i].data.u64 == KEY_SPARE)
+            banyan_control_go_on_sparing(control);
         else if (events[i].data.u64 == KEY_ORPHAN)
             banyan_control_hear_of_orphans(control);
 }
@@ -337,6 +343,8 @@ void *banyan_control_watch_over(void *argument)
 
         if (now_ns >= next_beat_ns) {
             beat(control);
+            if (control->handler.tend)
+                control->handler.tend(control->handler.context);
             if (control->is_status_paused)
                 banyan_control_watch_status(control, 1);
             next_beat_ns = now_ns + control->beat_ns;
@@ -355,6 +363,7 @@ void *banyan_control_watch_over(void *argument)
         }
         now_ns = banyan_clock_ns();
         banyan_control_seek_refuge(control, now_ns);
+        banyan_control_seek_spare(control, now_ns);
         banyan_control_check_suspicion(control, now_ns);
         banyan_listener_progress(control->listener);
         if (empty_outbox(control) && may_go(control, now_ns)) {

@@ -162,6 +162,8 @@ void banyan_world_tell_network(void *context, banyan_text *text)
     pthread_mutex_lock(&world->lock);
     if (world->picture.host_count)
         banyan_picture_format(&world->picture, text);
+    banyan_text_add(text, ",\"loss\":");
+    banyan_text_add_json_string(text, world->loss);
     pthread_mutex_unlock(&world->lock);
 }
 

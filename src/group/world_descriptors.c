@@ -38,7 +38,8 @@ banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const 
     long connections = (long)world->meeting.connections * BANYAN_INTERFACES;
     long own = world->control ? OWN_LATER : OWN_AT_FIRST + OWN_LATER;
     int fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT);
-    long certain = own + (rank > 0) + banyan_tree_child_count(fanout, size, rank) +
+    long per_neighbour = world->interface_count > 1 ? 2 : 1; /* the spare connection */
+    long certain = own + ((rank > 0) + banyan_tree_child_count(fanout, size, rank)) * per_neighbour +
                    (local < 2 ? local : 2) * PER_LOCAL_RANK;
     char what[64];
 

@@ -51,6 +51,7 @@ struct banyan_world {
     int64_t changed_ns;
     unsigned char recent[BANYAN_WORLD_RECENT][BANYAN_LABEL_BYTES];
     banyan_picture picture;
+    char loss[600]; /* the last connection that was lost while others of its pair go on; "": none */
     char *has_left; /* by rank */
     uint64_t *left_after;
 };
@@ -65,6 +66,7 @@ banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options 
 /* world_transports.c: opens what carries the bytes, and starts the control tree. */
 banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup, banyan_error *err);
 void banyan_world_spread(void *context, banyan_status status, const char *sentence);
+void banyan_world_note_loss(void *context, const char *sentence);
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);
 int banyan_world_node_of(const banyan_setup *setup, int process);
 

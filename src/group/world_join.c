@@ -133,7 +133,8 @@ banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
         .is_paced = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_TCP_PACING),
         .context = world,
         .name = banyan_world_name_member,
-        .spread = banyan_world_spread};
+        .spread = banyan_world_spread,
+        .note = banyan_world_note_loss};
     if (world->meeting.window_bytes && world->meeting.window_bytes < 4096)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "BANYAN_TCP_WINDOW=%zu is neither 0 nor at least 4096",

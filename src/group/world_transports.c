@@ -33,9 +33,24 @@ static void take_data(void *context, const banyan_hello *hello, int socket)
     banyan_tcp_hand_over(((banyan_world *)context)->tcp, hello, socket);
 }
 
+static void tend(void *context)
+{
+    banyan_tcp_tend(((banyan_world *)context)->tcp);
+}
+
 void banyan_world_spread(void *context, banyan_status status, const char *sentence)
 {
     banyan_control_abort(((banyan_world *)context)->control, status, sentence);
+}
+
+void banyan_world_note_loss(void *context, const char *sentence)
+{
+    banyan_world *world = context;
+
+    BANYAN_WARN(world->log, "%s", sentence);
+    pthread_mutex_lock(&world->lock);
+    snprintf(world->loss, sizeof world->loss, "%s", sentence);
+    pthread_mutex_unlock(&world->lock);
 }
 
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size)
@@ -166,7 +181,8 @@ banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup,
                                       banyan_world_hear_plan,
                                       banyan_world_hear_call,
                                       banyan_world_tell_state,
-                                      banyan_world_tell_network};
+                                      banyan_world_tell_network,
+                                      tend};
     char folder[BANYAN_STATUS_FOLDER_TEXT];
     long spare = BANYAN_LISTENER_UNPROVEN;
     banyan_status status =

@@ -30,6 +30,9 @@
  * costs the pipeline a little while it fills, and saves what no model sees. */
 #define PACING_COST 1.03
 
+/* A plan for any size is judged by a long vector: short ones do not fill links. */
+#define PACING_BYTES ((size_t)64 << 20)
+
 /* What has fewer messages is predicted in some milliseconds, and then an explanation can say how much slower
  * it is. */
 #define FEW_MESSAGES 10000
@@ -83,22 +86,43 @@ static double with_messages(double network_s, const banyan_message_costs *costs)
     return costs->last_s + fmax(network_s + costs->headers_s, costs->busy_s);
 }
 
+static banyan_status time_unpaced(const banyan_plan *plan, const banyan_problem *problem, double *seconds,
+                                  const char **model, banyan_error *err)
+{
+    banyan_timeline *timeline;
+    banyan_status status = banyan_predict(plan->schedule, problem->topology, problem->bytes,
+                                          slice_of(plan, problem), &timeline, model, err);
+
+    if (!status) {
+        *seconds = timeline->total_s;
+        banyan_timeline_destroy(timeline);
+    }
+    return status;
+}
+
 /* Where connections meet on full links, they are paced unless that takes longer. */
 static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
-    double paced_s;
-    banyan_status status;
+    banyan_problem sized = *problem;
+    const char *model = plan->model;
+    double paced_s, unpaced_s = plan->network_s;
+    banyan_status status = BANYAN_SUCCESS;
 
     if (problem->is_unpaced || plan->limits.crowd <= plan->limits.full_links ||
-        problem->topology->host_count < 2 || problem->active_count > MAX_PACED_RANKS ||
-        strcmp(plan->model, "fluid") != 0)
+        problem->topology->host_count < 2 || problem->active_count > MAX_PACED_RANKS)
         return BANYAN_SUCCESS;
-    status = banyan_predict_paced(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
+    if (!problem->bytes) {
+        sized.bytes = PACING_BYTES;
+        status = time_unpaced(plan, &sized, &unpaced_s, &model, err);
+    }
+    if (status || strcmp(model, "fluid") != 0)
+        return status;
+    status = banyan_predict_paced(plan->schedule, sized.topology, sized.bytes, slice_of(plan, &sized),
                                   &paced_s, err);
     if (status)
         return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
-    plan->is_paced = paced_s < PACING_COST * plan->network_s;
-    if (plan->is_paced)
+    plan->is_paced = paced_s < PACING_COST * unpaced_s;
+    if (plan->is_paced && problem->bytes)
         plan->network_s = paced_s;
     return BANYAN_SUCCESS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reproduce/field_networks.c: networks as the evaluations of TE-CCL (Liu et al., SIGCOMM 2024, and
- * microsoft/TE-CCL), TACOS (Won et al., MICRO 2024, and its tests) and ForestColl (Zhao et al., 2024, and
- * liangyuRain/ForestColl) describe them. */
+ * microsoft/TE-CCL), TACOS (Won et al., MICRO 2024, and its tests), BFB (Zhao et al., arXiv
+ * 2202.03356) and ForestColl (Zhao et al., 2024, and liangyuRain/ForestColl) describe them. */
 #include "reproduce/field_networks.h"
 
 #include "topology/build.h"
@@ -40,6 +40,21 @@ banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, ba
                 banyan_topology_add_cable(&builder, i, i - at * step, grid->bytes_per_s[d], grid->latency_s);
         }
     banyan_topology_set_grid(&builder, &facts);
+    return banyan_topology_builder_finish(&builder, out, err);
+}
+
+banyan_status field_circulant_build(const field_circulant *circulant, banyan_topology **out,
+                                    banyan_error *err)
+{
+    banyan_topology_builder builder;
+    int size = circulant->workers;
+
+    banyan_topology_builder_init(&builder, "circulant");
+    for (int i = 0; i < size; i++)
+        banyan_topology_add_worker_f(&builder, -1, "g%d", i);
+    for (int i = 0; i < size; i++)
+        for (int jump = circulant->jump; jump <= circulant->jump + 1; jump++)
+            banyan_topology_add_cable(&builder, i, (i + jump) % size, 12.5 * gigabyte, circulant->latency_s);
     return banyan_topology_builder_finish(&builder, out, err);
 }
 

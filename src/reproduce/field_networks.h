@@ -13,6 +13,16 @@ typedef struct {
 } field_grid;
 banyan_status field_grid_build(const field_grid *grid, banyan_topology **out, banyan_error *err);
 
+/* Workers in a circle, each cabled to those `jump` and `jump` + 1 after it, 12.5 GB/s. Its diameter is
+ * `jump`, the least for four cables each, where the workers are at most 2 jump (jump + 1) + 1 (Boesch and
+ * Wang, 1985). */
+typedef struct {
+    int workers, jump;
+    double latency_s;
+} field_circulant;
+banyan_status field_circulant_build(const field_circulant *circulant, banyan_topology **out,
+                                    banyan_error *err);
+
 /* TE-CCL's two or four NDv2 machines, whose switch copies or only forwards, and its two DGX-2. */
 banyan_status field_ndv2_build(int machines, int copies, banyan_topology **out, banyan_error *err);
 banyan_status field_dgx2_build(banyan_topology **out, banyan_error *err);

@@ -69,47 +69,76 @@ static banyan_status simulate(banyan_reproduction *reproduction, scaling *s, ban
     return status;
 }
 
+/* With 16 nodes, the authors' interface: packets for the rings, messages for MULTITREEMSG. */
+static void compare_smallest(banyan_figure *f, const scaling *s)
+{
+    static const char *const names_of[] = {"RING", "2D-RING"};
+    static const double papers[] = {3.0, 1.4}, programs[] = {3.01, 1.43};
+    static const double cycles[] = {815144, 387664}; /* of the authors' program, and MULTITREEMSG's: */
+    const double multitree = 270833, ours[] = {s->packet_ring_s, s->packet_ring2d_s};
+
+    for (int i = 0; i < 2; i++) {
+        char what[96], reason[160];
+
+        snprintf(reason, sizeof reason,
+                 "%s takes %.0f cycles and MULTITREEMSG %.0f, in the authors' program %.0f and %.0f",
+                 names_of[i], ours[i] * 1e9, s->authors_multitree_s * 1e9, cycles[i], multitree);
+        snprintf(what, sizeof what, "%s over MULTITREEMSG, 16 nodes%s", names_of[i],
+                 i ? "" : ", packets against messages");
+        banyan_figure_compare(f, what, BANYAN_PAPERS, papers[i], ours[i] / s->authors_multitree_s, reason);
+        snprintf(what, sizeof what, "%s over MULTITREEMSG, 16 nodes, the authors' simulator", names_of[i]);
+        banyan_figure_compare(f, what, BANYAN_OTHERS, programs[i], ours[i] / s->authors_multitree_s, reason);
+    }
+}
+
+/* The least and the most over all sizes, and the flit engine's at the largest. */
+static void compare_all(banyan_figure *f, const scaling *s, int c, const char *name, double theirs)
+{
+    const double *flit_s = s->flit_s[FLIT_TORI - 1];
+    int least = 0, most = 0;
+    char what[96], reason[160];
+
+    for (int t = 0; t < TORI; t++) {
+        double times = s->seconds[t][c] / s->seconds[t][2];
+
+        least = times < s->seconds[least][c] / s->seconds[least][2] ? t : least;
+        most = times > s->seconds[most][c] / s->seconds[most][2] ? t : most;
+    }
+    for (int i = 0; i < 2; i++) {
+        int t = i ? most : least;
+
+        snprintf(what, sizeof what, "%s over MULTITREEMSG, 16 to 256 nodes, %s", name, i ? "most" : "least");
+        snprintf(reason, sizeof reason, "with %d nodes: %.0f and %.0f us", sides[t] * sides[t],
+                 s->seconds[t][c] * 1e6, s->seconds[t][2] * 1e6);
+        banyan_figure_compare(f, what, BANYAN_PAPERS, theirs, s->seconds[t][c] / s->seconds[t][2], reason);
+    }
+    snprintf(what, sizeof what, "%s over MULTITREEMSG, 256 nodes, flit engine", name);
+    snprintf(reason, sizeof reason, "%.0f and %.0f us; in the fluid engine %.0f and %.0f", flit_s[c] * 1e6,
+             flit_s[2] * 1e6, s->seconds[TORI - 1][c] * 1e6, s->seconds[TORI - 1][2] * 1e6);
+    banyan_figure_compare(f, what, BANYAN_PAPERS, theirs, flit_s[c] / flit_s[2], reason);
+}
+
 static void compare(banyan_figure *f, const scaling *s)
 {
-    double least = INFINITY, most = 0, least_2d = INFINITY, most_2d = 0;
-    char what[120];
+    double growth[3];
+    char reason[128];
     int forest_leads = 1;
 
-    banyan_figure_compare(f, "RING over MULTITREEMSG, 16 nodes, packets against messages", BANYAN_PAPERS, 3.0,
-                          s->packet_ring_s / s->authors_multitree_s, NULL);
-    banyan_figure_compare(f, "RING over MULTITREEMSG, 16 nodes, the authors' simulator", BANYAN_OTHERS, 3.01,
-                          s->packet_ring_s / s->authors_multitree_s, NULL);
-    banyan_figure_compare(f, "2D-RING over MULTITREEMSG, 16 nodes", BANYAN_PAPERS, 1.4,
-                          s->packet_ring2d_s / s->authors_multitree_s, NULL);
-    banyan_figure_compare(f, "2D-RING over MULTITREEMSG, 16 nodes, the authors' simulator", BANYAN_OTHERS,
-                          1.43, s->packet_ring2d_s / s->authors_multitree_s, NULL);
-    for (int t = 0; t < TORI; t++) {
-        least = fmin(least, s->seconds[t][0] / s->seconds[t][2]);
-        most = fmax(most, s->seconds[t][0] / s->seconds[t][2]);
-        least_2d = fmin(least_2d, s->seconds[t][1] / s->seconds[t][2]);
-        most_2d = fmax(most_2d, s->seconds[t][1] / s->seconds[t][2]);
-    }
-    snprintf(what, sizeof what, "RING over MULTITREEMSG, 16 to 256 nodes, least");
-    banyan_figure_compare(f, what, BANYAN_PAPERS, 3.0, least, NULL);
-    banyan_figure_compare(f, "RING over MULTITREEMSG, 16 to 256 nodes, most", BANYAN_PAPERS, 3.0, most, NULL);
-    banyan_figure_compare(f, "2D-RING over MULTITREEMSG, 16 to 256 nodes, least", BANYAN_PAPERS, 1.4,
-                          least_2d, NULL);
-    banyan_figure_compare(f, "2D-RING over MULTITREEMSG, 16 to 256 nodes, most", BANYAN_PAPERS, 1.4, most_2d,
-                          NULL);
-    banyan_figure_compare(f, "RING over MULTITREEMSG, 256 nodes, flit engine", BANYAN_PAPERS, 3.0,
-                          s->flit_s[FLIT_TORI - 1][0] / s->flit_s[FLIT_TORI - 1][2], NULL);
-    banyan_figure_compare(f, "2D-RING over MULTITREEMSG, 256 nodes, flit engine", BANYAN_PAPERS, 1.4,
-                          s->flit_s[FLIT_TORI - 1][1] / s->flit_s[FLIT_TORI - 1][2], NULL);
+    compare_smallest(f, s);
+    compare_all(f, s, 0, "RING", 3.0);
+    compare_all(f, s, 1, "2D-RING", 1.4);
     for (int t = 0; t < FLIT_TORI; t++)
         forest_leads &= s->flit_s[t][FOREST] <= s->flit_s[t][2] * 1.001;
     banyan_figure_claim(f, "forest is at least as fast as MULTITREEMSG, 16 to 256 nodes, flit engine",
                         forest_leads, NULL);
-    banyan_figure_state(f,
-                        "all three grow in proportion to the nodes (within 25 % of 16 times from 16 to 256)",
-                        fabs(s->seconds[TORI - 1][0] / s->seconds[0][0] / 16 - 1) < 0.25 &&
-                            fabs(s->seconds[TORI - 1][1] / s->seconds[0][1] / 16 - 1) < 0.25 &&
-                            fabs(s->seconds[TORI - 1][2] / s->seconds[0][2] / 16 - 1) < 0.25,
-                        NULL);
+    for (int c = 0; c < 3; c++)
+        growth[c] = s->seconds[TORI - 1][c] / s->seconds[0][c];
+    snprintf(reason, sizeof reason, "RING %.1f times, 2D-RING %.1f, MULTITREEMSG %.1f", growth[0], growth[1],
+             growth[2]);
+    banyan_figure_state(
+        f, "all three grow in proportion to the nodes (within 25 % of 16 times from 16 to 256)",
+        fabs(growth[0] / 16 - 1) < 0.25 && fabs(growth[1] / 16 - 1) < 0.25 && fabs(growth[2] / 16 - 1) < 0.25,
+        reason);
 }
 
 static void add_points(banyan_figure *f, const scaling *s)

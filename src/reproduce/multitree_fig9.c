@@ -249,45 +249,70 @@ static int beats(const results *r, int n, int a, int b, int from, int to, double
 }
 
 enum { FIRST = 0, MEBIBYTE = 3, LAST = MULTITREE_SIZES - 1 };
+#define REASON 128
+
+/* Where in the range a stands worst against b. */
+static const char *explain(const results *r, int n, int a, int b, int from, int to, char reason[REASON])
+{
+    const double *own = r->seconds[n][a], *other = r->seconds[n][b];
+    char size[32];
+    int worst = from;
+
+    for (int s = from; s <= to; s++)
+        if (own[s] / other[s] > own[worst] / other[worst])
+            worst = s;
+    multitree_name_size(multitree_sizes[worst], size, sizeof size);
+    snprintf(reason, REASON, "at %s %s takes %.0f cycles, %s %.0f", size, multitree_rivals[a].name,
+             own[worst] * 1e9, multitree_rivals[b].name, other[worst] * 1e9);
+    return reason;
+}
 
 static void state_grid(banyan_figure *f, const results *r, int n)
 {
+    char reason[REASON];
+
     banyan_figure_state(f, "MULTITREEMSG is the best of the paper's algorithms at every size",
                         beats(r, n, RIVAL_MULTITREE_MSG, RIVAL_RING, FIRST, LAST, 0) &&
                             beats(r, n, RIVAL_MULTITREE_MSG, RIVAL_RING_2D, FIRST, LAST, 0) &&
                             beats(r, n, RIVAL_MULTITREE_MSG, RIVAL_DOUBLE_TREE, FIRST, LAST, 0),
-                        NULL);
+                        explain(r, n, RIVAL_MULTITREE_MSG, RIVAL_RING_2D, FIRST, LAST, reason));
     banyan_figure_state(f, "DBTREE is the worst from 1 MiB up",
                         beats(r, n, RIVAL_RING, RIVAL_DOUBLE_TREE, MEBIBYTE, LAST, 0) &&
                             beats(r, n, RIVAL_RING_2D, RIVAL_DOUBLE_TREE, MEBIBYTE, LAST, 0),
-                        NULL);
+                        explain(r, n, RIVAL_RING, RIVAL_DOUBLE_TREE, MEBIBYTE, LAST, reason));
     banyan_figure_claim(f, "forest is at least as fast as MULTITREEMSG with a port a cable from 1 MiB up",
                         beats(r, n, RIVAL_FOREST, RIVAL_MULTITREE_CABLE, MEBIBYTE, LAST, 0.001), NULL);
     if (n == 3)
         banyan_figure_state(f, "2D-RING is worse than RING at 64 MiB",
-                            !beats(r, n, RIVAL_RING_2D, RIVAL_RING, LAST, LAST, 0), NULL);
+                            !beats(r, n, RIVAL_RING_2D, RIVAL_RING, LAST, LAST, 0),
+                            explain(r, n, RIVAL_RING_2D, RIVAL_RING, LAST, LAST, reason));
     else
         banyan_figure_state(f, "2D-RING is better than RING",
-                            beats(r, n, RIVAL_RING_2D, RIVAL_RING, FIRST, LAST, 0), NULL);
+                            beats(r, n, RIVAL_RING_2D, RIVAL_RING, FIRST, LAST, 0),
+                            explain(r, n, RIVAL_RING_2D, RIVAL_RING, FIRST, LAST, reason));
 }
 
 static void state_switches(banyan_figure *f, const results *r, int n)
 {
+    char reason[REASON];
+
     banyan_figure_state(f, "MULTITREE is faster than RING at 32 KiB",
-                        beats(r, n, RIVAL_MULTITREE, RIVAL_RING, FIRST, FIRST, 0), NULL);
+                        beats(r, n, RIVAL_MULTITREE, RIVAL_RING, FIRST, FIRST, 0),
+                        explain(r, n, RIVAL_MULTITREE, RIVAL_RING, FIRST, FIRST, reason));
     banyan_figure_state(f, "MULTITREE equals RING at 64 MiB, within 10 %",
                         beats(r, n, RIVAL_MULTITREE, RIVAL_RING, LAST, LAST, 0.1) &&
                             beats(r, n, RIVAL_RING, RIVAL_MULTITREE, LAST, LAST, 0.1),
-                        NULL);
+                        explain(r, n, RIVAL_MULTITREE, RIVAL_RING, LAST, LAST, reason));
     banyan_figure_claim(f, "forest is at least as fast as MULTITREEMSG with a port a cable from 1 MiB up",
                         beats(r, n, RIVAL_FOREST, RIVAL_MULTITREE_CABLE, MEBIBYTE, LAST, 0.001), NULL);
     if (n >= BIGRAPHS) {
         banyan_figure_state(f, "HDRM is slower than MULTITREE at 32 KiB",
-                            beats(r, n, RIVAL_MULTITREE, RIVAL_HDRM, FIRST, FIRST, 0), NULL);
+                            beats(r, n, RIVAL_MULTITREE, RIVAL_HDRM, FIRST, FIRST, 0),
+                            explain(r, n, RIVAL_MULTITREE, RIVAL_HDRM, FIRST, FIRST, reason));
         banyan_figure_state(f, "HDRM equals MULTITREE at 64 MiB, within 10 %",
                             beats(r, n, RIVAL_MULTITREE, RIVAL_HDRM, LAST, LAST, 0.1) &&
                                 beats(r, n, RIVAL_HDRM, RIVAL_MULTITREE, LAST, LAST, 0.1),
-                            NULL);
+                            explain(r, n, RIVAL_HDRM, RIVAL_MULTITREE, LAST, LAST, reason));
     }
 }
 

@@ -22,7 +22,7 @@
 #include "core/auth.h"
 #include "core/status.h"
 
-#define BANYAN_PROTOCOL 9
+#define BANYAN_PROTOCOL 10
 
 typedef enum {
     BANYAN_HELLO_STORE = 1, /* to a store, with a card */

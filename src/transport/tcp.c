@@ -33,37 +33,25 @@
 #define FAREWELL_NS 2000000000 /* closing waits so long for the peer's kernel to have everything */
 #define SHORT_BYTES 64         /* a label: not worth a packet of its own */
 #define LOOKS 3                /* before sleeping */
+#define AWAY_NS 300000000      /* without a wait: longer than those sleep who wait for other things, too */
 
 static banyan_tcp_endpoint *own(banyan_endpoint *base)
 {
     return (banyan_tcp_endpoint *)base;
 }
 
-void banyan_tcp_wake(banyan_tcp_endpoint *e)
+/* The endpoint is its caller's, and while that one is away for long, the one's who tends it. Where no
+ * connection can be lost without harm there is nothing to tend. */
+static void enter(banyan_tcp_endpoint *e)
 {
-    uint64_t one = 1;
-
-    /* A full counter wakes as well. */
-    if (write(e->wake, &one, sizeof one) < 0)
-        return;
+    if (e->is_tended)
+        pthread_mutex_lock(&e->inside);
 }
 
-void banyan_tcp_fail(banyan_endpoint *base, banyan_status status, const char *sentence)
+static void leave(banyan_tcp_endpoint *e)
 {
-    banyan_tcp_endpoint *e = own(base);
-
-    banyan_first_failure_note(&e->failure, status, sentence);
-    banyan_tcp_wake(e);
-}
-
-void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *sentence)
-{
-    banyan_tcp_endpoint *e = own(base);
-    int is_first = banyan_first_failure_note(&e->failure, status, sentence);
-
-    banyan_tcp_wake(e);
-    if (is_first)
-        e->meeting->spread(e->meeting->context, status, sentence);
+    if (e->is_tended)
+        pthread_mutex_unlock(&e->inside);
 }
 
 static banyan_status failure(banyan_endpoint *base, banyan_error *err)
@@ -85,6 +73,8 @@ static banyan_status open_endpoint(const banyan_opening *opening, banyan_endpoin
     e->suspect = -1;
     banyan_first_failure_init(&e->failure);
     pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->inside, NULL);
+    e->is_tended = banyan_tcp_may_have_several(e);
     e->epoll = epoll_create1(EPOLL_CLOEXEC);
     e->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     e->peers = banyan_alloc((size_t)opening->member_count, sizeof *e->peers);
@@ -99,11 +89,29 @@ static banyan_status open_endpoint(const banyan_opening *opening, banyan_endpoin
     return status;
 }
 
+static banyan_status widen_peer(banyan_tcp_endpoint *e, int member, int to_peer, int from_peer,
+                                banyan_error *err)
+{
+    banyan_tcp_peer *peer = banyan_tcp_make_peer(e, member);
+    banyan_status status;
+
+    if (!peer)
+        return banyan_fail_memory(err);
+    status = banyan_tcp_widen_out(peer, to_peer, err);
+    if (!status)
+        status = banyan_tcp_widen_in(peer, from_peer, e->meeting->window_bytes, err);
+    if (!status && peer->is_active && !peer->is_begun) {
+        peer->is_begun = 1;
+        status = banyan_tcp_begin_links(e, peer, err);
+    }
+    if (!status)
+        banyan_tcp_flush_peer(e, peer);
+    return status;
+}
+
 static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer, int from_peer,
                                   int64_t deadline_ns, banyan_error *err)
 {
-    banyan_tcp_endpoint *e = own(base);
-    banyan_tcp_peer *peer;
     banyan_status status;
 
     (void)deadline_ns; /* connections are made while the first bytes wait */
@@ -112,19 +120,9 @@ static banyan_status connect_peer(banyan_endpoint *base, int member, int to_peer
     if (to_peer > BANYAN_TRANSPORT_MAX_STREAMS || from_peer > BANYAN_TRANSPORT_MAX_STREAMS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "more than %d streams between members %d and %d",
                            BANYAN_TRANSPORT_MAX_STREAMS, base->member, member);
-    peer = banyan_tcp_make_peer(e, member);
-    if (!peer)
-        return banyan_fail_memory(err);
-    status = banyan_tcp_widen_out(peer, to_peer, err);
-    if (!status)
-        status = banyan_tcp_widen_in(peer, from_peer, e->meeting->window_bytes, err);
-    if (!status && peer->is_active && !peer->is_begun) {
-        peer->is_begun = 1;
-        for (int i = 0; i < peer->link_count && !status; i++)
-            status = banyan_tcp_begin_link(e, &peer->links[i], err);
-    }
-    if (!status)
-        banyan_tcp_flush_peer(e, peer);
+    enter(own(base));
+    status = widen_peer(own(base), member, to_peer, from_peer, err);
+    leave(own(base));
     return status;
 }
 
@@ -161,8 +159,10 @@ static void check_suspect(banyan_tcp_endpoint *e, int64_t now_ns)
 static int sleep_ms(const banyan_tcp_endpoint *e, int64_t now_ns, int64_t deadline_ns)
 {
     int64_t until_ns = deadline_ns, retry_ns = banyan_tcp_next_retry_ns(e);
+    int64_t watch_ns = banyan_tcp_next_watch_ns(e);
 
     until_ns = retry_ns < until_ns ? retry_ns : until_ns;
+    until_ns = watch_ns < until_ns ? watch_ns : until_ns;
     if (e->suspect >= 0 && e->suspect_since_ns + SUSPICION_NS < until_ns)
         until_ns = e->suspect_since_ns + SUSPICION_NS;
     if (until_ns <= now_ns)
@@ -180,14 +180,15 @@ static void flush_deferred(banyan_tcp_endpoint *e)
     e->has_deferred = 0;
 }
 
-static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
+static banyan_status wait_inside(banyan_tcp_endpoint *e, int64_t deadline_ns, banyan_error *err)
 {
-    banyan_tcp_endpoint *e = own(base);
-    banyan_status status = failure(base, err);
+    banyan_status status = failure(&e->base, err);
     int most_looks = deadline_ns > 0 ? LOOKS : 1; /* who only asks does not wait at all */
 
     if (e->has_deferred)
         flush_deferred(e);
+    if (e->has_several)
+        banyan_tcp_watch_links(e, banyan_clock_ns());
     for (int looks = 0; !status && !e->has_changed; looks++) {
         int64_t now_ns;
 
@@ -199,26 +200,59 @@ static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, b
             now_ns = banyan_clock_ns();
             check_suspect(e, now_ns);
             banyan_tcp_retry_links(e, now_ns);
+            banyan_tcp_watch_links(e, now_ns);
             if (now_ns >= deadline_ns && !banyan_first_failure_is_there(&e->failure))
                 return BANYAN_TIMEOUT;
             look(e, sleep_ms(e, now_ns, deadline_ns));
         }
-        status = failure(base, err);
+        status = failure(&e->base, err);
     }
     e->has_changed = 0;
     return status;
 }
 
+static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
+{
+    banyan_tcp_endpoint *e = own(base);
+    banyan_status status;
+
+    enter(e);
+    status = wait_inside(e, deadline_ns, err);
+    if (e->is_tended)
+        e->left_ns = banyan_clock_ns();
+    leave(e);
+    return status;
+}
+
+/* What has come meanwhile is news for the caller's next wait. */
+void banyan_tcp_tend(banyan_endpoint *base)
+{
+    banyan_tcp_endpoint *e = own(base);
+    int64_t now_ns = banyan_clock_ns();
+
+    if (!e->is_tended || pthread_mutex_trylock(&e->inside))
+        return;
+    if (e->has_several && now_ns > e->left_ns + AWAY_NS && !e->is_withdrawn &&
+        !banyan_first_failure_is_there(&e->failure)) {
+        look(e, 0);
+        banyan_tcp_watch_links(e, now_ns);
+    }
+    leave(e);
+}
+
 static int sleep_fd(banyan_endpoint *base)
 {
     banyan_tcp_endpoint *e = own(base);
+    int is_news;
 
-    return e->has_changed || banyan_first_failure_is_there(&e->failure) ? -1 : e->epoll;
+    enter(e);
+    is_news = e->has_changed || banyan_first_failure_is_there(&e->failure);
+    leave(e);
+    return is_news ? -1 : e->epoll;
 }
 
-static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
+static size_t offer_inside(banyan_tcp_endpoint *e, int member, int stream, const void *memory, size_t bytes)
 {
-    banyan_tcp_endpoint *e = own(base);
     banyan_tcp_peer *peer = e->peers[member];
     banyan_tcp_out *out = peer->out[stream];
 
@@ -235,19 +269,39 @@ static size_t offer(banyan_endpoint *base, int member, int stream, const void *m
     return bytes;
 }
 
+static size_t offer(banyan_endpoint *base, int member, int stream, const void *memory, size_t bytes)
+{
+    size_t taken;
+
+    enter(own(base));
+    taken = offer_inside(own(base), member, stream, memory, bytes);
+    leave(own(base));
+    return taken;
+}
+
 static uint64_t sent(banyan_endpoint *base, int member, int stream)
 {
-    const banyan_tcp_peer *peer = own(base)->peers[member];
+    const banyan_tcp_peer *peer;
+    uint64_t written;
 
-    return banyan_tcp_written(peer->out[stream], peer->link_count);
+    enter(own(base));
+    peer = own(base)->peers[member];
+    written = banyan_tcp_written(peer->out[stream], peer->link_count);
+    leave(own(base));
+    return written;
 }
 
 static size_t peek(banyan_endpoint *base, int member, int stream, const void **memory)
 {
-    const banyan_tcp_in *in = own(base)->peers[member]->in[stream];
-    uint64_t there = in->arrived - in->consumed;
-    size_t at = (size_t)(in->consumed % in->window);
+    const banyan_tcp_in *in;
+    uint64_t there;
+    size_t at;
 
+    enter(own(base));
+    in = own(base)->peers[member]->in[stream];
+    there = in->arrived - in->consumed;
+    leave(own(base));
+    at = (size_t)(in->consumed % in->window);
     *memory = in->ring + at;
     return there < in->window - at ? (size_t)there : in->window - at;
 }
@@ -256,18 +310,19 @@ void banyan_tcp_set_window(banyan_endpoint *endpoint, size_t bytes)
 {
     banyan_tcp_endpoint *e = own(endpoint);
 
+    enter(e);
     for (int i = 0; i < e->base.member_count; i++)
         for (int k = 0; e->peers[i] && k < e->peers[i]->in_count; k++) {
             banyan_tcp_in *in = e->peers[i]->in[k];
 
             in->limit = bytes < in->window ? bytes : in->window;
         }
+    leave(e);
 }
 
 /* A quarter of the window is worth a message. */
-static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
+static void consume_inside(banyan_tcp_endpoint *e, int member, int stream, size_t bytes)
 {
-    banyan_tcp_endpoint *e = own(base);
     banyan_tcp_peer *peer = e->peers[member];
     banyan_tcp_in *in = peer->in[stream];
 
@@ -276,35 +331,54 @@ static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
         return;
     in->is_credit_due = 1;
     peer->credits_due++;
-    banyan_tcp_flush_link(e, &peer->links[0]);
+    if (peer->is_kept)
+        banyan_tcp_flush_peer(e, peer);
+    else
+        banyan_tcp_flush_link(e, &peer->links[0]);
+}
+
+static void consume(banyan_endpoint *base, int member, int stream, size_t bytes)
+{
+    enter(own(base));
+    consume_inside(own(base), member, stream, bytes);
+    leave(own(base));
 }
 
 /* Each of several connections gets all of it: which of them carries how much is tcp_deal.c's to say. */
 static void pace(banyan_endpoint *base, int member, double bytes_per_s)
 {
-    banyan_tcp_peer *peer = own(base)->peers[member];
+    banyan_tcp_endpoint *e = own(base);
+    banyan_tcp_peer *peer;
 
-    if (!peer || peer->pace == bytes_per_s || !own(base)->meeting->is_paced)
-        return;
-    peer->pace = bytes_per_s;
-    for (int i = 0; i < peer->link_count; i++)
-        if (peer->links[i].state == BANYAN_LINK_OPEN)
-            banyan_socket_pace(peer->links[i].fd, bytes_per_s);
+    enter(e);
+    peer = e->peers[member];
+    if (peer && peer->pace != bytes_per_s && e->meeting->is_paced) {
+        peer->pace = bytes_per_s;
+        for (int i = 0; i < peer->link_count; i++)
+            if (peer->links[i].state == BANYAN_LINK_OPEN)
+                banyan_socket_pace(peer->links[i].fd, bytes_per_s);
+    }
+    leave(e);
 }
 
 static void withdraw(banyan_endpoint *base)
 {
     banyan_tcp_endpoint *e = own(base);
 
+    enter(e);
     e->is_withdrawn = 1;
     for (int i = 0; i < base->member_count; i++)
         for (int k = 0; e->peers[i] && k < e->peers[i]->link_count; k++)
             e->peers[i]->links[k].frame_count = 0;
+    leave(e);
 }
 
 static void destroy_peer(banyan_tcp_peer *peer)
 {
     banyan_tcp_free_streams(peer);
+    banyan_tcp_drop_kept(peer);
+    for (int i = 0; i < peer->link_count; i++)
+        banyan_free(peer->links[i].why_lost);
     banyan_free(peer->links);
     banyan_free(peer);
 }
@@ -330,6 +404,7 @@ static void close_endpoint(banyan_endpoint *base)
         close(e->wake);
     banyan_first_failure_fini(&e->failure);
     pthread_mutex_destroy(&e->lock);
+    pthread_mutex_destroy(&e->inside);
     banyan_free(e);
 }
 

@@ -30,6 +30,8 @@ typedef struct {
     const char *(*name)(void *context, int member, char *buffer, size_t size);
     /* Tells the other members that the group is over; from any thread. */
     void (*spread)(void *context, banyan_status status, const char *sentence);
+    /* Something worth knowing has happened that ends nothing; NULL: nobody wants to know. */
+    void (*note)(void *context, const char *sentence);
 } banyan_tcp_meeting;
 
 /* A connection that another member has made; from any thread. */
@@ -37,6 +39,10 @@ void banyan_tcp_hand_over(banyan_endpoint *endpoint, const banyan_hello *hello, 
 
 /* What streams may have under way from now on, up to what they were made with; from the caller's thread. */
 void banyan_tcp_set_window(banyan_endpoint *endpoint, size_t bytes);
+
+/* To be called now and then, from a thread that is not the caller's: sends again what was lost with one of
+ * several connections, if the caller has not waited for a while. Does not block. */
+void banyan_tcp_tend(banyan_endpoint *endpoint);
 
 /* What abort does, but the others know already; from any thread. */
 void banyan_tcp_fail(banyan_endpoint *endpoint, banyan_status status, const char *sentence);

@@ -54,6 +54,7 @@ void banyan_tcp_close_links(banyan_tcp_endpoint *e)
 {
     int64_t deadline_ns = banyan_clock_ns() + FAREWELL_NS;
 
+    banyan_tcp_deliver_rest(e, deadline_ns);
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < e->base.member_count; i++)
             for (int k = 0; e->peers[i] && k < e->peers[i]->link_count; k++) {

@@ -25,12 +25,13 @@
 #define AS_FAST 0.7        /* of the fastest: as fast */
 #define LEAST (1.0 / 64)   /* of it: every link must be tried now and then */
 
-/* Bytes of it that its peer has not acknowledged. */
-static uint64_t waiting_bytes(const banyan_tcp_link *link)
+uint64_t banyan_tcp_waiting_bytes(const banyan_tcp_link *link)
 {
     int bytes = 0;
 
-    return ioctl(link->fd, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? (uint64_t)bytes : 0;
+    if (ioctl(link->fd, SIOCOUTQ, &bytes) != 0)
+        return link->sent_bytes;
+    return (uint64_t)bytes < link->sent_bytes ? (uint64_t)bytes : link->sent_bytes;
 }
 
 static void begin_interval(banyan_tcp_peer *peer, int64_t now_ns)
@@ -75,10 +76,12 @@ static void look(banyan_tcp_peer *peer)
 
     for (int i = 0; i < peer->link_count; i++) {
         banyan_tcp_link *link = &peer->links[i];
-        uint64_t waiting = link->state == BANYAN_LINK_OPEN ? waiting_bytes(link) : 0;
 
-        link->waiting = waiting < link->sent_bytes ? waiting : link->sent_bytes;
-        link->is_busy &= waiting > LITTLE_BYTES;
+        if (link->state == BANYAN_LINK_OPEN) {
+            link->waiting = banyan_tcp_waiting_bytes(link);
+            banyan_tcp_forget_acknowledged(link, link->sent_bytes - link->waiting);
+        }
+        link->is_busy &= link->waiting > LITTLE_BYTES;
     }
     if (past_ns < LOOK_NS)
         return;

@@ -24,6 +24,7 @@ static banyan_tcp_frame *add_frame(banyan_tcp_link *link, int type, int stream, 
     banyan_tcp_frame *frame = &link->frames[place];
 
     *frame = (banyan_tcp_frame){.bytes = bytes, .stream = -1};
+    link->framed_bytes += BANYAN_TCP_HEADER + bytes;
     banyan_put32(frame->header, (uint32_t)type << 24 | (uint32_t)stream);
     banyan_put32(frame->header + 4, (uint32_t)bytes);
     banyan_put64(frame->header + 8, value);
@@ -47,37 +48,104 @@ static void place_credits(banyan_tcp_link *link)
     }
 }
 
-static int place_data(banyan_tcp_link *link)
+static void place_losses(banyan_tcp_link *link)
 {
     banyan_tcp_peer *peer = link->peer;
 
+    for (int i = 0; i < peer->link_count && link->frame_count < BANYAN_TCP_FRAMES; i++)
+        if (peer->links[i].is_lost_due) {
+            add_frame(link, BANYAN_TCP_LOST, i, 0, peer->links[i].come_bytes);
+            peer->links[i].is_lost_due = 0;
+        }
+}
+
+static int is_heir(const banyan_tcp_link *link)
+{
+    return link->peer->heir == link->index && !link->peer->awaited;
+}
+
+static void place_again(banyan_tcp_link *link)
+{
+    banyan_tcp_peer *peer = link->peer;
+
+    while (peer->again && link->frame_count < BANYAN_TCP_FRAMES) {
+        banyan_tcp_kept *kept = peer->again;
+
+        peer->again = kept->next;
+        banyan_tcp_append_kept(link, kept);
+        add_frame(link, BANYAN_TCP_DATA, kept->stream, kept->bytes, kept->at)->memory = kept->data;
+    }
+}
+
+/* Returns whether there was something. */
+static int place_stream(banyan_tcp_link *link, int stream, int lane, banyan_error *err, banyan_status *status)
+{
+    banyan_tcp_out *out = link->peer->out[stream];
+    uint64_t *placed = &out->placed[lane];
+    const char *memory;
+    size_t bytes = banyan_tcp_ready(out, lane, &memory);
+    banyan_tcp_frame *frame;
+
+    if (!bytes)
+        return 0;
+    if (link->peer->is_kept) {
+        banyan_tcp_kept *kept = banyan_tcp_keep(link, stream, *placed, memory, bytes);
+
+        if (!kept) {
+            *status = banyan_fail_memory(err);
+            return 0;
+        }
+        memory = kept->data;
+    }
+    frame = add_frame(link, BANYAN_TCP_DATA, stream, bytes, *placed);
+    frame->memory = memory;
+    frame->stream = stream;
+    frame->lane = lane;
+    *placed = banyan_tcp_after(out, lane, *placed, bytes);
+    return 1;
+}
+
+/* Of the next stream that the link, or one whose heir it is, may send something of. */
+static int place_data(banyan_tcp_link *link, banyan_error *err, banyan_status *status)
+{
+    const banyan_tcp_peer *peer = link->peer;
+
     for (int tried = 0; tried < peer->out_count; tried++) {
         int stream = (link->next_stream + tried) % peer->out_count;
-        banyan_tcp_out *out = peer->out[stream];
-        const char *memory;
-        size_t bytes = banyan_tcp_ready(out, link->index, &memory);
 
-        if (bytes) {
-            uint64_t *placed = &out->placed[link->index];
-            banyan_tcp_frame *frame = add_frame(link, BANYAN_TCP_DATA, stream, bytes, *placed);
-
-            frame->memory = memory;
-            frame->stream = stream;
-            *placed = banyan_tcp_after(out, link->index, *placed, bytes);
-            link->next_stream = (stream + 1) % peer->out_count;
-            return 1;
-        }
+        for (int lane = 0; lane < peer->link_count && !*status; lane++)
+            if ((lane == link->index || (peer->links[lane].is_inherited && is_heir(link))) &&
+                place_stream(link, stream, lane, err, status)) {
+                link->next_stream = (stream + 1) % peer->out_count;
+                return 1;
+            }
     }
     return 0;
 }
 
-/* Credits first: somebody waits for them. They travel on link 0 alone, so that they stay in order. */
-void banyan_tcp_place_frames(banyan_tcp_link *link)
+/* They travel over one link, so that they stay in order; what comes out of order when that one is lost does
+ * no harm. */
+static int carries_credits(const banyan_tcp_link *link)
 {
-    if (link->peer->credits_due && link->index == 0)
+    for (int i = 0; i < link->index; i++)
+        if (link->peer->links[i].state == BANYAN_LINK_OPEN)
+            return 0;
+    return 1;
+}
+
+/* Credits first: somebody waits for them. */
+banyan_status banyan_tcp_place_frames(banyan_tcp_link *link, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (link->peer->credits_due && carries_credits(link))
         place_credits(link);
-    while (link->frame_count < BANYAN_TCP_FRAMES && place_data(link))
+    place_losses(link);
+    if (is_heir(link))
+        place_again(link);
+    while (link->frame_count < BANYAN_TCP_FRAMES && place_data(link, err, &status))
         continue;
+    return status;
 }
 
 static void finish_frame(banyan_tcp_link *link, const banyan_tcp_frame *frame)
@@ -97,12 +165,11 @@ static void note_written(banyan_tcp_link *link, banyan_tcp_frame *frame, size_t 
     after = frame->done > BANYAN_TCP_HEADER ? frame->done - BANYAN_TCP_HEADER : 0;
     if (frame->stream >= 0 && after > before) {
         banyan_tcp_out *out = link->peer->out[frame->stream];
-        uint64_t *written = &out->written[link->index];
+        uint64_t *written = &out->written[frame->lane];
 
-        link->has_carried = 1;
-
-        *written = banyan_tcp_after(out, link->index, *written, after - before);
+        *written = banyan_tcp_after(out, frame->lane, *written, after - before);
     }
+    link->has_carried |= after > before;
 }
 
 static int list_parts(const banyan_tcp_link *link, struct iovec *parts, size_t *total)
@@ -149,9 +216,10 @@ banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_e
         ssize_t count;
         size_t total;
 
-        banyan_tcp_place_frames(link);
-        if (!link->frame_count)
-            return BANYAN_SUCCESS;
+        banyan_status status = banyan_tcp_place_frames(link, err);
+
+        if (status || !link->frame_count)
+            return status;
         message.msg_iovlen = (size_t)list_parts(link, parts, &total);
         count = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (count > 0) {
@@ -214,9 +282,25 @@ static banyan_status take_credit(banyan_tcp_link *link, uint32_t stream, uint64_
     status = banyan_tcp_widen_out(peer, (int)stream + 1, err);
     if (status)
         return status;
-    if (limit < peer->out[stream]->limit)
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "credit for stream %u that goes back", stream);
-    peer->out[stream]->limit = limit;
+    if (limit > peer->out[stream]->limit) /* else it is older than what came over another link */
+        peer->out[stream]->limit = limit;
+    return BANYAN_SUCCESS;
+}
+
+/* What it means is done by whoever has the endpoint (banyan_tcp_hear_lost). */
+static banyan_status take_loss(banyan_tcp_link *link, uint32_t index, uint64_t come, banyan_error *err)
+{
+    banyan_tcp_peer *peer = link->peer;
+    banyan_tcp_link *lost = index < (uint32_t)peer->link_count ? &peer->links[index] : NULL;
+
+    if (!lost || lost == link || come > lost->sent_bytes)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR,
+                           "the loss of connection %u after %llu bytes, which cannot be", index,
+                           (unsigned long long)come);
+    if (lost->is_heard_lost)
+        return BANYAN_SUCCESS;
+    lost->is_heard_lost = peer->has_news = 1;
+    lost->peer_has = come;
     return BANYAN_SUCCESS;
 }
 
@@ -227,8 +311,10 @@ static banyan_status take_header(banyan_tcp_link *link, const unsigned char *hea
 
     if (type == BANYAN_TCP_DATA)
         return begin_data(link, stream, bytes, banyan_get64(header + 8), err);
-    if (type == BANYAN_TCP_CREDIT && !bytes && link->index == 0)
+    if (type == BANYAN_TCP_CREDIT && !bytes)
         return take_credit(link, stream, banyan_get64(header + 8), err);
+    if (type == BANYAN_TCP_LOST && !bytes)
+        return take_loss(link, stream, banyan_get64(header + 8), err);
     if (type == BANYAN_TCP_BYE && !bytes) {
         link->heard_bye = 1;
         return BANYAN_SUCCESS;
@@ -329,6 +415,7 @@ banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_er
         if (count < 0)
             break;
         total += (size_t)count;
+        link->come_bytes += (uint64_t)count;
         link->has_carried = 1;
         status = distribute(link, (size_t)count, has_changed, err);
         if ((size_t)count < wanted)

@@ -10,7 +10,12 @@
  *
  * A stripe stays with its link, so its bytes come in order, and the receiver has but to count them.
  * A receiver grants credit: up to which byte of a stream the sender may go. Whatever is on its way has room
- * in the stream's ring, so a link is always read to its end and no stream can hold up another. */
+ * in the stream's ring, so a link is always read to its end and no stream can hold up another.
+ *
+ * Of links over several interfaces each may be lost without harm. What leaves is copied and kept until the
+ * other kernel has acknowledged it (tcp_keep.c). When a link is lost, both ends read it to its end, close it,
+ * and tell each other over another link how many bytes came (LOST). Then another link, the heir, carries what
+ * did not come and whatever else the lost one had been dealt (tcp_lost.c). */
 #ifndef BANYAN_TRANSPORT_TCP_INTERNAL_H
 #define BANYAN_TRANSPORT_TCP_INTERNAL_H
 
@@ -30,7 +35,8 @@
 typedef enum {
     BANYAN_TCP_DATA = 1, /* value: where in the stream it belongs */
     BANYAN_TCP_CREDIT,   /* value: up to where the stream may go */
-    BANYAN_TCP_BYE       /* the end of the connection is meant */
+    BANYAN_TCP_BYE,      /* the end of the connection is meant */
+    BANYAN_TCP_LOST      /* of the link that stands for the stream; value: bytes that came over it in all */
 } banyan_tcp_type;
 
 typedef struct {
@@ -51,7 +57,7 @@ typedef struct {
 
 typedef struct {
     uint32_t claimed, come; /* bytes that its link has begun to send, and that are here */
-    int link;               /* whose it is, once it has begun */
+    int link;               /* whose it is, once it has begun; -1: that one is lost, any may go on */
 } banyan_tcp_stripe;
 
 typedef struct {
@@ -65,11 +71,26 @@ typedef struct {
     int is_credit_due;
 } banyan_tcp_in;
 
+/* The body of a frame that may have to be sent again. */
+typedef struct banyan_tcp_kept banyan_tcp_kept;
+struct banyan_tcp_kept {
+    banyan_tcp_kept *next;
+    uint64_t begin; /* how many bytes its link carries before it */
+    uint64_t at;    /* where it belongs in its stream */
+    const char *data;
+    size_t bytes;
+    int stream;
+    int is_again; /* it was sent over a link that is lost */
+    int is_block; /* it has room for a stripe, and is used again */
+    char memory[];
+};
+
 typedef struct {
     unsigned char header[BANYAN_TCP_HEADER];
     const char *memory;
     size_t bytes, done; /* done counts the header, too */
-    int stream;         /* -1: no data */
+    int stream;         /* -1: no data, or data that is sent again */
+    int lane;           /* the link that it was dealt to */
 } banyan_tcp_frame;
 
 typedef enum {
@@ -107,11 +128,22 @@ typedef struct {
     int patience;       /* what the kernel gathers before it wakes us; 0: not told yet */
     /* What dealing goes by, where there are several links (tcp_deal.c). */
     double weight, turn;
-    uint64_t sent_bytes;   /* that the kernel ever took, heads and all, */
+    uint64_t sent_bytes;   /* that the kernel of this connection ever took, heads and all, */
     uint64_t waiting;      /* of which that many were not acknowledged at the last look, */
     uint64_t seen_through; /* and that many were when the interval began */
     int is_busy;           /* at every look since then */
     double rate;           /* bytes a second; 0: not known */
+    /* Where there are several links (tcp_keep.c, tcp_lost.c). */
+    uint64_t framed_bytes;             /* where the last frame that was made ready ends */
+    uint64_t come_bytes;               /* that were ever read */
+    uint64_t forgotten_bytes;          /* up to which there are no copies any more */
+    banyan_tcp_kept *kept, *last_kept; /* in the order in which they left */
+    int is_lost;                       /* ended, but not the peer */
+    int is_lost_due;                   /* the peer is not told yet */
+    int is_heard_lost;                 /* the peer has said what came over it: */
+    uint64_t peer_has;                 /* so many bytes; */
+    int is_inherited;                  /* and another link does its work */
+    char *why_lost;
 } banyan_tcp_link;
 
 struct banyan_tcp_peer {
@@ -125,9 +157,15 @@ struct banyan_tcp_peer {
     int is_deferred; /* something short was offered: it waits for what follows, until the next wait */
     int link_count;
     banyan_tcp_link *links;
-    double turn;     /* whose it was last */
-    double pace;     /* bytes a second that may leave; 0: as many as will */
-    int64_t seen_ns; /* when the interval began that rates are found in */
+    int is_kept;             /* what leaves is, since its links lead over several interfaces */
+    int heir;                /* the link that does the work of lost ones */
+    int awaited;             /* lost links of which the peer has not said what came */
+    int has_news;            /* it has said so of another one */
+    banyan_tcp_kept *again;  /* to be sent again */
+    banyan_tcp_kept *blocks; /* that are not in use */
+    double turn;             /* whose it was last */
+    double pace;             /* bytes a second that may leave; 0: as many as will */
+    int64_t seen_ns;         /* when the interval began that rates are found in */
 };
 
 typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
@@ -138,8 +176,13 @@ typedef struct {
     banyan_tcp_peer **peers; /* by member; NULL until needed */
     int epoll, wake;
     int has_changed;
-    int has_deferred; /* a peer is deferred */
-    int retrying;     /* links that are */
+    int has_deferred;   /* a peer is deferred */
+    int retrying;       /* links that are */
+    int has_several;    /* there are peers whose links lead over several interfaces */
+    int64_t watched_ns; /* when these were last asked whether they are answered */
+    int is_tended;      /* there may be such peers: all but who is failing holds this lock */
+    pthread_mutex_t inside;
+    int64_t left_ns; /* when the caller's last wait ended */
     int is_withdrawn;
     int suspect; /* a peer whose connection ended without a word; -1: none */
     int64_t suspect_since_ns;
@@ -149,22 +192,47 @@ typedef struct {
     banyan_first_failure failure;
 } banyan_tcp_endpoint;
 
-/* tcp.c */
+/* tcp_fail.c */
 void banyan_tcp_wake(banyan_tcp_endpoint *e);
 void banyan_tcp_abort(banyan_endpoint *base, banyan_status status, const char *sentence);
 
-/* tcp_link.c */
+/* tcp_end.c */
 const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size);
-banyan_status banyan_tcp_fail_watch(banyan_error *err);
-banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
-banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err);
-void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns); /* those whose time has come */
-int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);      /* INT64_MAX: none */
+void banyan_tcp_close_socket(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
+void banyan_tcp_forget_frames(banyan_tcp_link *link);
+void banyan_tcp_lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
+                          const char *why);
+int banyan_tcp_can_do_without(const banyan_tcp_link *link);
+void banyan_tcp_give_up_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const char *why);
+
+/* tcp_link.c */
+banyan_status banyan_tcp_fail_watch(banyan_error *err);
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e);             /* interfaces to one peer */
+banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
+void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns);       /* those whose time has come */
+int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);            /* INT64_MAX: none */
+banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *peer, banyan_error *err);
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
 void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32_t events);
 void banyan_tcp_seat_guests(banyan_tcp_endpoint *e);
+
+/* tcp_keep.c */
+banyan_tcp_kept *banyan_tcp_keep(banyan_tcp_link *link, int stream, uint64_t at, const char *memory,
+                                 size_t bytes); /* NULL: no memory */
+void banyan_tcp_append_kept(banyan_tcp_link *link, banyan_tcp_kept *kept);
+void banyan_tcp_forget_acknowledged(banyan_tcp_link *link, uint64_t acknowledged);
+uint64_t banyan_tcp_take_back(banyan_tcp_link *link, uint64_t come); /* returns bytes to be sent again */
+void banyan_tcp_drop_kept(banyan_tcp_peer *peer);
+
+/* tcp_lost.c */
+void banyan_tcp_hear_lost(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
+
+/* tcp_watch.c */
+void banyan_tcp_watch_links(banyan_tcp_endpoint *e, int64_t now_ns);
+int64_t banyan_tcp_next_watch_ns(const banyan_tcp_endpoint *e); /* INT64_MAX: there is nothing to watch */
+void banyan_tcp_deliver_rest(banyan_tcp_endpoint *e, int64_t deadline_ns);
 
 /* tcp_close.c: says goodbye on every connection and ends it. */
 void banyan_tcp_close_links(banyan_tcp_endpoint *e);
@@ -179,13 +247,15 @@ void banyan_tcp_retire(banyan_tcp_out *out, int links);
 size_t banyan_tcp_ready(const banyan_tcp_out *out, int link, const char **memory);
 int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes); /* 0: they cannot come now */
 void banyan_tcp_arrive(banyan_tcp_in *in, uint64_t at, uint64_t bytes);
+void banyan_tcp_release(banyan_tcp_in *in, int link); /* what has not come over it, another one may bring */
 void banyan_tcp_free_streams(banyan_tcp_peer *peer);
 
 /* tcp_deal.c: gives the links of a peer that has several what there is to send. */
 void banyan_tcp_deal(banyan_tcp_peer *peer);
+uint64_t banyan_tcp_waiting_bytes(const banyan_tcp_link *link); /* that its peer has not acknowledged */
 
 /* tcp_frame.c: a failure is a sentence without the peer's name. */
-void banyan_tcp_place_frames(banyan_tcp_link *link);
+banyan_status banyan_tcp_place_frames(banyan_tcp_link *link, banyan_error *err);
 banyan_status banyan_tcp_write(banyan_tcp_link *link, int *has_changed, banyan_error *err);
 banyan_status banyan_tcp_read(banyan_tcp_link *link, int *has_changed, banyan_error *err);
 

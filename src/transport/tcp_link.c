@@ -24,11 +24,6 @@ struct banyan_tcp_guest {
     int fd;
 };
 
-const char *banyan_tcp_name(const banyan_tcp_endpoint *e, int member, char *buffer, size_t size)
-{
-    return e->meeting->name(e->meeting->context, member, buffer, size);
-}
-
 banyan_status banyan_tcp_fail_watch(banyan_error *err)
 {
     return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s%s", strerror(errno),
@@ -98,6 +93,15 @@ static int count_links(const banyan_tcp_endpoint *e, int member)
     return links < BANYAN_TCP_MAX_CONNECTIONS ? links : BANYAN_TCP_MAX_CONNECTIONS;
 }
 
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e)
+{
+    int is_any = 0;
+
+    for (int i = 0; i < e->base.member_count && e->meeting->others && !is_any; i++)
+        is_any = address_of(e, i, 1)->family != 0;
+    return is_any;
+}
+
 /* The kernel's routes choose, unless several of our interfaces are in the network of the peer's address: then
  * the connections take turns. What is our own does not leave at all. */
 static const banyan_interface *way_out(const banyan_tcp_endpoint *e, const banyan_address *to, int link)
@@ -127,9 +131,11 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
     peer = banyan_alloc(1, sizeof *peer);
     if (!peer)
         return NULL;
+    peer->heir = -1;
     peer->member = member;
     peer->is_active = e->base.member < member;
     peer->link_count = count_links(e, member);
+    peer->is_kept = peer->link_count > e->meeting->connections;
     peer->links = banyan_alloc((size_t)peer->link_count, sizeof *peer->links);
     if (!peer->links) {
         banyan_free(peer);
@@ -143,6 +149,7 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
         peer->links[i].weight = 1;
     }
     e->peers[member] = peer;
+    e->has_several |= peer->is_kept;
     return peer;
 }
 
@@ -153,73 +160,21 @@ static int watch_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, int operati
     return epoll_ctl(e->epoll, operation, link->fd, &event) == 0;
 }
 
-static void close_socket(banyan_tcp_endpoint *e, banyan_tcp_link *link)
-{
-    if (link->fd < 0)
-        return;
-    epoll_ctl(e->epoll, EPOLL_CTL_DEL, link->fd, NULL);
-    close(link->fd);
-    link->fd = -1;
-}
-
-void banyan_tcp_end_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
-{
-    close_socket(e, link);
-    e->retrying -= link->state == BANYAN_LINK_RETRYING;
-    if (link->handshake)
-        banyan_auth_forget(link->handshake, sizeof *link->handshake);
-    banyan_free(link->handshake);
-    link->handshake = NULL;
-    link->state = BANYAN_LINK_ENDED;
-    link->frame_count = 0;
-}
-
-/* The connection is of no use any more. Who said goodbye is not lost. */
-static void lose_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status, const char *why)
-{
-    char name[64], sentence[sizeof e->failure.reason.text];
-    int is_meant = link->heard_bye;
-
-    banyan_tcp_name(e, link->peer->member, name, sizeof name);
-    banyan_tcp_end_link(e, link);
-    if (is_meant)
-        return;
-    if (status == BANYAN_PEER_LOST) {
-        if (e->suspect >= 0)
-            return;
-        e->suspect = link->peer->member;
-        e->suspect_since_ns = banyan_clock_ns();
-        banyan_free(e->why_suspect);
-        e->why_suspect = banyan_strdup(why);
-        return;
-    }
-    snprintf(sentence, sizeof sentence, "%s %s: %.300s", name,
-             status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "cannot be reached", why);
-    banyan_tcp_abort(&e->base, status, sentence);
-}
-
 static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_status status,
                             const banyan_error *why);
-
-static void forget_frames(banyan_tcp_link *link)
-{
-    banyan_tcp_peer *peer = link->peer;
-
-    link->frame_count = link->is_blocked = link->patience = 0;
-    for (int i = 0; i < peer->out_count; i++)
-        peer->out[i]->placed[link->index] = peer->out[i]->written[link->index];
-    for (int i = 0; i < peer->in_count && link->index == 0; i++) {
-        peer->credits_due += !peer->in[i]->is_credit_due;
-        peer->in[i]->is_credit_due = 1;
-    }
-}
 
 /* Ends a connection that has carried nothing: who made it makes the next one. */
 static void renew_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, const banyan_error *why)
 {
-    forget_frames(link);
-    close_socket(e, link);
+    banyan_tcp_forget_frames(link);
+    banyan_tcp_take_back(link, 0);
+    link->sent_bytes = link->framed_bytes = link->waiting = link->seen_through = 0;
+    banyan_tcp_close_socket(e, link);
     link->state = BANYAN_LINK_NONE;
+    if (link->peer->heir == link->index) {
+        link->peer->heir = -1;
+        link->peer->has_news = 1; /* another one is chosen */
+    }
     if (link->peer->is_active)
         fail_connecting(e, link, BANYAN_PEER_LOST, why);
 }
@@ -230,7 +185,7 @@ static void drop_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_stat
     if (status == BANYAN_PEER_LOST && !link->has_carried && !e->is_withdrawn)
         renew_link(e, link, why);
     else
-        lose_link(e, link, status, why->text);
+        banyan_tcp_lose_link(e, link, status, why->text);
 }
 
 /* Who has left may have sent the last that we need, and goodbye, before we wrote what it no longer takes. */
@@ -260,12 +215,20 @@ void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
         watch_link(e, link, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
 }
 
+/* What a link's loss brings is for all others, also those that had their turn before. */
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer)
 {
-    if (peer->link_count > 1)
-        banyan_tcp_deal(peer);
-    for (int i = 0; i < peer->link_count; i++)
-        banyan_tcp_flush_link(e, &peer->links[i]);
+    int awaited;
+
+    do {
+        if (peer->has_news)
+            banyan_tcp_hear_lost(e, peer);
+        awaited = peer->awaited;
+        if (peer->link_count > 1)
+            banyan_tcp_deal(peer);
+        for (int i = 0; i < peer->link_count; i++)
+            banyan_tcp_flush_link(e, &peer->links[i]);
+    } while (peer->awaited > awaited || peer->has_news);
 }
 
 static void open_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
@@ -279,7 +242,7 @@ static void open_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
     banyan_tcp_flush_peer(e, link->peer);
 }
 
-banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err)
+static banyan_status begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, banyan_error *err)
 {
     banyan_hello hello = {BANYAN_PROTOCOL,      BANYAN_HELLO_DATA, e->base.member,
                           e->base.member_count, link->index,       link->peer->link_count};
@@ -302,6 +265,21 @@ banyan_status banyan_tcp_begin_link(banyan_tcp_endpoint *e, banyan_tcp_link *lin
         return status;
     link->state = BANYAN_LINK_CONNECTING;
     return watch_link(e, link, EPOLL_CTL_ADD, EPOLLOUT) ? BANYAN_SUCCESS : banyan_tcp_fail_watch(err);
+}
+
+/* Some of several interfaces may be down already. */
+banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *peer, banyan_error *err)
+{
+    for (int i = 0; i < peer->link_count; i++) {
+        banyan_error why = {""};
+        banyan_status status = begin_link(e, &peer->links[i], &why);
+
+        if (status == BANYAN_SYSTEM_ERROR && banyan_tcp_can_do_without(&peer->links[i]))
+            banyan_tcp_give_up_link(e, &peer->links[i], why.text);
+        else if (status)
+            return banyan_fail(err, status, "%s", why.text);
+    }
+    return BANYAN_SUCCESS;
 }
 
 void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int socket)
@@ -382,7 +360,7 @@ static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banya
     char sentence[sizeof why->text];
 
     if (may_try_again(e, link, status)) {
-        close_socket(e, link);
+        banyan_tcp_close_socket(e, link);
         link->state = BANYAN_LINK_RETRYING;
         link->retry_ns = banyan_clock_ns() + RETRY_NS;
         e->retrying++;
@@ -390,8 +368,8 @@ static void fail_connecting(banyan_tcp_endpoint *e, banyan_tcp_link *link, banya
     }
     snprintf(sentence, sizeof sentence, "%.400s (try %d, %.1f s after the first)", why->text, link->tries,
              (double)(banyan_clock_ns() - link->begun_ns) * 1e-9);
-    lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
-              link->tries > 1 ? sentence : why->text);
+    banyan_tcp_lose_link(e, link, status == BANYAN_VERSION_MISMATCH ? status : BANYAN_PEER_LOST,
+                         link->tries > 1 ? sentence : why->text);
 }
 
 static void retry_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
@@ -401,9 +379,9 @@ static void retry_link(banyan_tcp_endpoint *e, banyan_tcp_link *link)
 
     e->retrying--;
     link->state = BANYAN_LINK_NONE;
-    status = banyan_tcp_begin_link(e, link, &why);
+    status = begin_link(e, link, &why);
     if (status)
-        lose_link(e, link, status, why.text);
+        banyan_tcp_lose_link(e, link, status, why.text);
 }
 
 void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns)
@@ -472,6 +450,7 @@ void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32
     if (status) {
         drop_link(e, link, status, &why);
         e->has_changed = 1;
+        banyan_tcp_flush_peer(e, link->peer);
         return;
     }
     if (events & EPOLLOUT)

@@ -192,7 +192,7 @@ int banyan_tcp_claim(banyan_tcp_in *in, int link, uint64_t at, uint64_t bytes)
         return at == in->arrived;
     stripe = stripe_at(in, at);
     if (stripe->claimed != offset || offset + bytes > BANYAN_TCP_STRIPE_BYTES ||
-        (offset && stripe->link != link))
+        (offset && stripe->link >= 0 && stripe->link != link))
         return 0;
     stripe->claimed += (uint32_t)bytes;
     stripe->link = link;
@@ -214,4 +214,16 @@ void banyan_tcp_arrive(banyan_tcp_in *in, uint64_t at, uint64_t bytes)
         in->arrived = (in->arrived / BANYAN_TCP_STRIPE_BYTES + 1) * BANYAN_TCP_STRIPE_BYTES;
     }
     in->arrived = in->arrived / BANYAN_TCP_STRIPE_BYTES * BANYAN_TCP_STRIPE_BYTES + stripe->come;
+}
+
+void banyan_tcp_release(banyan_tcp_in *in, int link)
+{
+    for (uint64_t i = 0; i < in->stripe_count; i++) {
+        banyan_tcp_stripe *stripe = &in->stripes[i];
+
+        if (stripe->claimed && stripe->link == link) {
+            stripe->claimed = stripe->come;
+            stripe->link = -1;
+        }
+    }
 }

@@ -39,6 +39,15 @@ static void take_all(const banyan_tcp_peer *peer)
     }
 }
 
+/* As the endpoint does when both ends have lost a connection. */
+static void lose(banyan_tcp_peer *peer, banyan_tcp_link *link)
+{
+    for (int i = 0; i < peer->in_count; i++)
+        banyan_tcp_release(peer->in[i], link->index);
+    banyan_tcp_take_back(link, link->peer_has);
+    link->state = BANYAN_LINK_ENDED;
+}
+
 static banyan_status read_portion(banyan_tcp_link *link, const uint8_t *data, size_t size)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -66,7 +75,8 @@ static void read_frames(const uint8_t *data, size_t size, int links)
     banyan_status status = banyan_tcp_widen_in(&peer, STREAMS, WINDOW, NULL);
 
     for (int i = 0; i < links; i++)
-        link[i] = (banyan_tcp_link){.peer = &peer, .fd = -1, .index = i};
+        link[i] = (banyan_tcp_link){
+            .peer = &peer, .fd = -1, .index = i, .state = BANYAN_LINK_OPEN, .sent_bytes = WINDOW};
     place_streams(&peer);
     if (links == 1 && !status)
         status = read_portion(&link[0], data, size);
@@ -77,7 +87,11 @@ static void read_frames(const uint8_t *data, size_t size, int links)
         data++;
         size--;
         portion = portion < size ? portion : size;
-        status = read_portion(&link[from], data, portion);
+        if (link[from].state == BANYAN_LINK_OPEN)
+            status = read_portion(&link[from], data, portion);
+        for (int i = 0; i < links; i++)
+            if (link[i].is_heard_lost && link[i].state == BANYAN_LINK_OPEN)
+                lose(&peer, &link[i]);
         data += portion;
         size -= portion;
     }

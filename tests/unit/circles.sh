@@ -29,7 +29,6 @@ simulate/flit_ahead simulate/flit_router
 simulate/flit_cycle simulate/flit_fabric simulate/flit_interface simulate/flit_issue simulate/flit_normal simulate/flit_reduce
 solve/oracle/steiner solve/oracle/steiner_local
 transport/messages transport/messages_open
-transport/tcp transport/tcp_close transport/tcp_link
 '
 
 complain() {

@@ -96,7 +96,7 @@ static void *start(void *argument)
 {
     node *n = argument;
     banyan_control_handler handler = {n,         hear_fail, hear_data, hear_left, hear_want,
-                                      hear_plan, hear_call, NULL,      NULL};
+                                      hear_plan, hear_call, NULL,      NULL,      NULL};
 
     n->status = banyan_control_start(n->control, n->rank, group.size, group.cards, &group.secret, TIMEOUT_MS,
                                      &handler, &n->err);
@@ -133,9 +133,10 @@ static void do_all(void *(*function)(void *))
     }
 }
 
-static void open_group(int size, int fanout)
+static void open_group(int size, int fanout, int address_count)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
+    banyan_address second = {.family = AF_INET, .bytes = {127, 0, 0, 2}};
 
     group.size = size;
     banyan_auth_secret_from_text("tree", &group.secret);
@@ -147,6 +148,9 @@ static void open_group(int size, int fanout)
         banyan_control_set_fanout(n->control, fanout);
         group.cards[i] = (banyan_card){.rank = i, .process = 1000 + i, .host = "here"};
         group.cards[i].address = *banyan_control_address(n->control);
+        if (address_count > 1)
+            assert_int_equal(
+                banyan_control_listen_also(n->control, &second, 0, 0, &group.cards[i].others[0], NULL), 0);
     }
     do_all(start);
 }
@@ -233,11 +237,67 @@ static void exchange_all(void)
             assert_int_equal(group.nodes[i].all[4 * k], k);
 }
 
+/* Of all ranks' connections, those to their first or to their second addresses: how many there are, counted
+ * at both ends; they end where that is asked for. */
+static int find_connections(int is_second, int is_cut)
+{
+    int count = 0;
+
+    for (int fd = 3; fd < 1024; fd++) {
+        banyan_address local, other;
+
+        if (banyan_socket_peer(fd, &other) && banyan_socket_local(fd, &local) && other.bytes[0] == 127 &&
+            (local.bytes[3] == 2 || other.bytes[3] == 2) == is_second) {
+            count++;
+            if (is_cut)
+                shutdown(fd, SHUT_RDWR);
+        }
+    }
+    return count;
+}
+
+static int all_have_spares(void)
+{
+    return find_connections(1, 0) == 2 * (group.size - 1);
+}
+
+/* Each message goes over both connections of a pair and is heard once; none is missing when one ends. */
+static void check_spares(int size, int fanout, int is_second_cut)
+{
+    unsigned char plan[100000] = {[sizeof plan - 1] = 7};
+
+    open_group(size, fanout, 2);
+    exchange_all();
+    assert_true(comes_true(all_have_spares));
+    exchange_all();
+    assert_int_equal(banyan_control_publish(group.nodes[0].control, plan, sizeof plan, NULL), 0);
+    find_connections(is_second_cut, 1);
+    for (int i = 1; i < size; i++) {
+        unsigned char name = (unsigned char)i;
+
+        assert_int_equal(banyan_control_want(group.nodes[i].control, &name, 1, NULL), 0);
+        assert_int_equal(banyan_control_tell(group.nodes[0].control, i, &name, 1, NULL), 0);
+    }
+    exchange_all();
+    assert_true(comes_true(all_have_the_plan));
+    assert_true(comes_true(the_root_has_all_wishes));
+    assert_true(comes_true(each_was_called_once));
+    close_group(0);
+    for (int i = 0; i < size; i++)
+        assert_int_equal(group.nodes[i].heard.fails, 0);
+}
+
+TEST(either_of_two_connections_to_a_parent_may_end)
+{
+    check_spares(3, 2, 0);
+    check_spares(7, 2, 1);
+}
+
 static void pass_messages(int size, int fanout)
 {
     unsigned char plan[100000] = {[sizeof plan - 1] = 7};
 
-    open_group(size, fanout);
+    open_group(size, fanout, 1);
     exchange_all();
     exchange_all();
     assert_int_equal(banyan_control_publish(group.nodes[0].control, plan, sizeof plan, NULL), 0);
@@ -266,7 +326,7 @@ TEST(plans_wishes_calls_and_exchanges_reach_whom_they_are_for)
 
 TEST(what_one_rank_says_ends_the_group_in_the_same_words_for_all)
 {
-    open_group(MOST_RANKS, 2);
+    open_group(MOST_RANKS, 2, 1);
     banyan_control_abort(group.nodes[MOST_RANKS - 1].control, BANYAN_REMOTE_ERROR, "a leaf has had enough");
     assert_true(comes_true(all_have_failed));
     for (int i = 0; i < MOST_RANKS; i++) {
@@ -283,7 +343,7 @@ TEST(of_two_failures_the_one_that_the_root_hears_of_first_is_everybodys)
 {
     char first[512];
 
-    open_group(MOST_RANKS, 2);
+    open_group(MOST_RANKS, 2, 1);
     for (int i = MOST_RANKS - 8; i < MOST_RANKS; i++) {
         char sentence[40];
 
@@ -306,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plans_wishes_calls_and_exchanges_reach_whom_they_are_for),
+        cmocka_unit_test(either_of_two_connections_to_a_parent_may_end),
         cmocka_unit_test(what_one_rank_says_ends_the_group_in_the_same_words_for_all),
         cmocka_unit_test(of_two_failures_the_one_that_the_root_hears_of_first_is_everybodys),
     };

@@ -311,22 +311,66 @@ TEST(the_ellipsoid_method_refuses_stages)
     banyan_topology_destroy(topology);
 }
 
+/* Symmetric, asymmetric and one-way links; idle workers that add, forward or keep out. */
 TEST(the_ellipsoid_method_finds_the_same_rate)
 {
-    static const char *const specs[] = {"ring:5", "mesh:3x3", "hosts:3+3+4", "line:2"};
-    banyan_parameter parameter = {"method", "ellipsoid"};
+    static const struct {
+        const char *spec, *active, *relays;
+    } cases[] = {{"ring:5", NULL, "add"},
+                 {"mesh:3x3", NULL, "add"},
+                 {"hosts:3+3+4", NULL, "add"},
+                 {"line:2", NULL, "add"},
+                 {"line:3,degrade=g0->g1:0.5", NULL, "add"},
+                 {"ring:5,degrade=g0->g1:0.5,degrade=g3->g2:0.3", NULL, "add"},
+                 {"kautz:6x2", NULL, "add"},
+                 {"hosts:2+2,degrade=h0->net:0.5", NULL, "add"},
+                 {"mesh:3x3", "0,2,6,8", "add"},
+                 {"mesh:3x3", "0,2,6,8", "forward"},
+                 {"mesh:2x3", "0,1,2,3", "none"},
+                 {"ring:5,degrade=g0->g1:0.5", "0,2,3", "add"},
+                 {"kautz:6x2", "0,2,4", "add"},
+                 {"kautz:6x2", "0,2,4", "forward"}};
 
-    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
-        outcome columns = plan_spec(specs[i]), ellipsoid;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_parameter parameters[] = {{"relays", cases[i].relays}, {"method", "ellipsoid"}};
+        outcome columns, ellipsoid;
         banyan_topology *topology;
         banyan_error err;
+        int *active = NULL, count = 0;
 
-        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
-        ellipsoid = plan(topology, topology->workers, topology->worker_count, &parameter, 1);
+        if (banyan_topology_load(cases[i].spec, &topology, &err) ||
+            banyan_topology_parse_active(topology, cases[i].active, &active, &count, &err))
+            fail_msg("%s", err.text);
+        columns = plan(topology, active, count, parameters, 1);
+        ellipsoid = plan(topology, active, count, parameters, 2);
         if (!(fabs(ellipsoid.limits.bytes_per_s / columns.limits.bytes_per_s - 1) < 1e-3))
-            fail_msg("%s: %g and %g", specs[i], ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
+            fail_msg("%s, %s, relays %s: %g and %g", cases[i].spec, cases[i].active ? cases[i].active : "all",
+                     cases[i].relays, ellipsoid.limits.bytes_per_s, columns.limits.bytes_per_s);
         banyan_schedule_destroy(columns.schedule);
         banyan_schedule_destroy(ellipsoid.schedule);
+        banyan_free(active);
+        banyan_topology_destroy(topology);
+    }
+}
+
+TEST(the_ellipsoid_method_says_for_which_networks_it_is)
+{
+    static const char *const cases[][2] = {{"torus:8x8", "at most 40 cables, and this one has 128"},
+                                           {"kautz:24x2", "at most 40 one-way links, and this one has 48"}};
+    const char *pairs[] = {"method", "ellipsoid", NULL};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+        banyan_topology *topology;
+        banyan_plan *made;
+        banyan_error err;
+
+        assert_int_equal(banyan_topology_generate(cases[i][0], &topology, NULL), BANYAN_SUCCESS);
+        config.algorithm = "forest";
+        config.parameters = pairs;
+        assert_int_equal(banyan_plan_create(topology, &config, &made, &err), BANYAN_UNSUPPORTED);
+        if (!strstr(err.text, cases[i][1]))
+            fail_msg("%s", err.text);
         banyan_topology_destroy(topology);
     }
 }
@@ -359,6 +403,33 @@ TEST(grown_trees_come_near_to_the_bound_everywhere)
         if (result.limits.bytes_per_s < 0.97 * rate.bytes_per_s || result.schedule->flow_count > 64)
             fail_msg("%s with %d active: %g of the bound", cases[i].spec, count,
                      result.limits.bytes_per_s / rate.bytes_per_s);
+        banyan_rate_fini(&rate);
+        banyan_schedule_destroy(result.schedule);
+        banyan_topology_destroy(topology);
+    }
+}
+
+/* Machines that are sold, and families of low diameter. */
+TEST(named_machines_and_low_diameter_networks_are_filled)
+{
+    static const char *const specs[] = {
+        "dgxh100:4",    "dgxb200:4", "nvl72:2",     "mi300x:4",        "rails:1x16x8",
+        "spark:3",      "spark:6",   "tpuv4:4x4x4", "dragonfly:9x4x2", "dragonfly+:5x2x2x2",
+        "hyperx:4x4:4", "slimfly:5", "kautz:24x2"};
+
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        outcome result = plan_spec(specs[i]);
+        banyan_topology *topology;
+        banyan_rate rate;
+        banyan_error err;
+        double reached;
+
+        if (banyan_topology_load(specs[i], &topology, &err) ||
+            banyan_bound_allreduce(topology, topology->workers, topology->worker_count, BANYAN_RELAYS_ADD,
+                                   &rate, &reached, &err))
+            fail_msg("%s: %s", specs[i], err.text);
+        if (!(result.limits.bytes_per_s >= 0.99 * rate.bytes_per_s))
+            fail_msg("%s: %g of the bound", specs[i], result.limits.bytes_per_s / rate.bytes_per_s);
         banyan_rate_fini(&rate);
         banyan_schedule_destroy(result.schedule);
         banyan_topology_destroy(topology);
@@ -893,7 +964,9 @@ int main(void)
         cmocka_unit_test(too_few_trees_for_the_bound_fill_a_cable_each),
         cmocka_unit_test(the_ellipsoid_method_refuses_stages),
         cmocka_unit_test(the_ellipsoid_method_finds_the_same_rate),
+        cmocka_unit_test(the_ellipsoid_method_says_for_which_networks_it_is),
         cmocka_unit_test(grown_trees_come_near_to_the_bound_everywhere),
+        cmocka_unit_test(named_machines_and_low_diameter_networks_are_filled),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
         cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),

@@ -8,6 +8,7 @@
 #include "algorithms/algorithms.h"
 #include "core/alloc.h"
 #include "group/pacing.h"
+#include "planner/planner.h"
 #include "simulate/fluid.h"
 #include "simulate/paces.h"
 #include "simulate/simulate.h"
@@ -183,6 +184,29 @@ TEST(racks_behind_narrow_trunks_get_a_paced_plan)
     close_bench(&b);
 }
 
+/* For any size, as a plan that was asked for by name is made: long vectors decide. */
+TEST(a_plan_for_any_size_is_paced_where_that_suits_long_vectors)
+{
+    static const struct {
+        const char *spec, *algorithm;
+        int is_paced;
+    } cases[] = {{"hosts:3+3+4,gbps=0.1", "flexreduce", 0}, {RACKS, "forest", 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *t = load(cases[i].spec);
+        banyan_problem problem = {.topology = t, .active = t->workers, .active_count = t->worker_count};
+        banyan_plan plan;
+        banyan_error err;
+
+        if (banyan_plan_choose(cases[i].algorithm, &problem, &plan, &err))
+            fail_msg("%s", err.text);
+        if (plan.is_paced != cases[i].is_paced)
+            fail_msg("%s on %s: paced %d", cases[i].algorithm, cases[i].spec, plan.is_paced);
+        banyan_plan_fini(&plan);
+        banyan_topology_destroy(t);
+    }
+}
+
 TEST(most_calls_are_paced_and_a_few_are_not)
 {
     double as_told_s = (16 << 20) / (0.7 * TRUNK_BYTES_PER_S);
@@ -229,6 +253,7 @@ int main(void)
         cmocka_unit_test(pacing_suits_trees_that_flow_all_the_time_and_not_what_waits_for_rounds),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(racks_behind_narrow_trunks_get_a_paced_plan),
+        cmocka_unit_test(a_plan_for_any_size_is_paced_where_that_suits_long_vectors),
         cmocka_unit_test(most_calls_are_paced_and_a_few_are_not),
         cmocka_unit_test(a_network_that_is_faster_than_told_is_not_paced),
         cmocka_unit_test(a_network_that_nobody_knows_is_not_paced),

@@ -195,8 +195,8 @@ typedef struct {
     banyan_tcp_meeting meetings[2];
     banyan_endpoint *ends[2];
     banyan_listener *listener;
-    int spread_count;
-    char sentence[512];
+    int spread_count, note_count;
+    char sentence[512], note[600];
 } couple;
 
 static const char *name(void *context, int member, char *buffer, size_t size)
@@ -213,6 +213,14 @@ static void spread(void *context, banyan_status status, const char *sentence)
     (void)status;
     c->spread_count++;
     snprintf(c->sentence, sizeof c->sentence, "%s", sentence);
+}
+
+static void note(void *context, const char *sentence)
+{
+    couple *c = context;
+
+    c->note_count++;
+    snprintf(c->note, sizeof c->note, "%s", sentence);
 }
 
 static banyan_status ask(void *context, const banyan_hello *hello)
@@ -254,7 +262,8 @@ static void meet_over(couple *c, int interfaces, int connections, size_t window)
                                               .window_bytes = window,
                                               .context = c,
                                               .name = name,
-                                              .spread = spread};
+                                              .spread = spread,
+                                              .note = note};
         assert_int_equal(tcp->open(&opening, &c->ends[i], NULL), 0);
     }
 }
@@ -284,14 +293,25 @@ static void fill(unsigned char *bytes, size_t count, unsigned seed)
         bytes[i] = (unsigned char)((i * 31 + i / 251 + seed) % 253);
 }
 
-static void check_order(int interfaces, int connections, size_t window)
+/* Ends one of the connections, as either end's system may; 0: it is not open yet. */
+static int cut_link(couple *c, int end, int index)
+{
+    banyan_tcp_peer *peer = ((banyan_tcp_endpoint *)c->ends[end])->peers[1 - end];
+
+    return peer && peer->links[index].state == BANYAN_LINK_OPEN &&
+           shutdown(peer->links[index].fd, SHUT_RDWR) == 0;
+}
+
+static void check_order_with_cuts(int interfaces, int connections, size_t window, const int *cuts,
+                                  int cut_count)
 {
     enum { BYTES = 1000003, STREAMS = 3 };
     static unsigned char sent[STREAMS][BYTES], got[STREAMS][BYTES];
     size_t offered[STREAMS] = {0}, received[STREAMS] = {0};
     couple c;
-    int done = 0;
+    int done = 0, cut = 0;
 
+    memset(got, 0, sizeof got);
     meet_over(&c, interfaces, connections, window);
     assert_int_equal(tcp->connect(c.ends[0], 1, STREAMS, 0, 0, NULL), 0);
     assert_int_equal(tcp->connect(c.ends[1], 0, 0, STREAMS, 0, NULL), 0);
@@ -299,6 +319,8 @@ static void check_order(int interfaces, int connections, size_t window)
         fill(sent[s], BYTES, (unsigned)s);
     for (long turns = 0; done < STREAMS && turns < 1000000; turns++) {
         progress(&c);
+        if (cut < cut_count && received[0] > BYTES / 8 * (size_t)(cut + 1))
+            cut += cut_link(&c, cut % 2, cuts[cut]);
         done = 0;
         for (int s = 0; s < STREAMS; s++) {
             const void *memory;
@@ -319,7 +341,17 @@ static void check_order(int interfaces, int connections, size_t window)
     assert_int_equal(done, STREAMS);
     for (int s = 0; s < STREAMS; s++)
         assert_memory_equal(sent[s], got[s], BYTES);
+    for (int i = 0; i < 10000 && c.note_count < 2 * cut_count; i++)
+        progress(&c);
+    assert_int_equal(cut, cut_count);
+    assert_int_equal(c.note_count, 2 * cut_count);
+    assert_int_equal(c.spread_count, 0);
     part(&c);
+}
+
+static void check_order(int interfaces, int connections, size_t window)
+{
+    check_order_with_cuts(interfaces, connections, window, NULL, 0);
 }
 
 TEST(bytes_of_every_stream_come_in_order)
@@ -339,6 +371,13 @@ TEST(bytes_that_are_dealt_to_several_interfaces_come_in_order)
 {
     check_order(2, 1, 1 << 20);
     check_order(2, 3, 100000);
+}
+
+TEST(connections_that_are_lost_while_another_is_left_lose_no_bytes)
+{
+    check_order_with_cuts(2, 1, 1 << 20, (const int[]){1}, 1);
+    check_order_with_cuts(2, 1, 1 << 20, (const int[]){0}, 1);
+    check_order_with_cuts(2, 2, 100000, (const int[]){0, 2, 1}, 3);
 }
 
 TEST(a_stream_that_nobody_reads_does_not_hold_up_another)
@@ -442,6 +481,36 @@ TEST(a_door_that_is_shut_makes_the_peer_lost)
     part(&c);
 }
 
+/* Those before it are named, the last one ends the group. */
+TEST(the_last_connection_that_is_lost_makes_the_peer_lost)
+{
+    static const char bytes[100000];
+    couple c;
+    banyan_error err = {""};
+    banyan_status status = BANYAN_SUCCESS;
+    const void *memory;
+
+    meet_over(&c, 2, 1, 1 << 20);
+    tcp->connect(c.ends[0], 1, 1, 1, 0, NULL);
+    tcp->connect(c.ends[1], 0, 1, 1, 0, NULL);
+    tcp->offer(c.ends[0], 1, 0, bytes, sizeof bytes);
+    tcp->offer(c.ends[1], 0, 0, bytes, sizeof bytes);
+    for (int i = 0;
+         i < 10000 && (!tcp->peek(c.ends[1], 0, 0, &memory) || !tcp->peek(c.ends[0], 1, 0, &memory)); i++)
+        progress(&c);
+    cut_link(&c, 0, 0);
+    for (int i = 0; i < 10000 && c.note_count < 2; i++)
+        progress(&c);
+    assert_int_equal(c.note_count, 2);
+    assert_non_null(strstr(c.note, "was lost: the connection was closed"));
+    cut_link(&c, 0, 1);
+    for (int i = 0; i < 100 && (!status || status == BANYAN_TIMEOUT); i++)
+        status = tcp->wait(c.ends[0], banyan_clock_ns() + 100000000, &err);
+    assert_int_equal(status, BANYAN_PEER_LOST);
+    CHECK_SAYS(err, "the connection to rank 1 was lost");
+    part(&c);
+}
+
 /* Frames that are not ours: each is a sentence. */
 static banyan_status parse(const unsigned char *bytes, size_t count, banyan_error *err)
 {
@@ -469,6 +538,8 @@ TEST(frames_that_are_not_ours_are_refused)
     const unsigned char unknown[16] = {9, 0, 0, BANYAN_TCP_DATA, 1};
     const unsigned char far_credit[16] = {0, 0, 1, BANYAN_TCP_CREDIT};
     const unsigned char fine[20] = {0, 0, 0, BANYAN_TCP_DATA, 4};
+    const unsigned char other_lost[16] = {5, 0, 0, BANYAN_TCP_LOST};
+    const unsigned char itself_lost[16] = {0, 0, 0, BANYAN_TCP_LOST};
 
     assert_int_equal(parse(rubbish, 16, &err), BANYAN_REMOTE_ERROR);
     CHECK_SAYS(err, "a frame of type 119");
@@ -480,10 +551,13 @@ TEST(frames_that_are_not_ours_are_refused)
     assert_int_equal(parse(far_credit, 16, &err), BANYAN_REMOTE_ERROR);
     CHECK_SAYS(err, "which cannot be");
     assert_int_equal(parse(fine, 20, &err), BANYAN_SUCCESS);
+    assert_int_equal(parse(other_lost, 16, &err), BANYAN_REMOTE_ERROR);
+    CHECK_SAYS(err, "the loss of connection 5");
+    assert_int_equal(parse(itself_lost, 16, &err), BANYAN_REMOTE_ERROR);
 }
 
 /* Its second half may come before its first: what has come would not be what is there. */
-TEST(a_stripe_that_comes_over_two_connections_is_refused)
+TEST(a_stripe_that_comes_over_two_connections_is_refused_unless_one_is_lost)
 {
     banyan_tcp_peer peer = {.member = 1, .link_count = 2};
     banyan_tcp_in *in;
@@ -500,6 +574,12 @@ TEST(a_stripe_that_comes_over_two_connections_is_refused)
     banyan_tcp_arrive(in, 0, BANYAN_TCP_STRIPE_BYTES);
     assert_int_equal(in->arrived, BANYAN_TCP_STRIPE_BYTES + 100);
     assert_false(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 100, 1));
+    assert_true(banyan_tcp_claim(in, 1, BANYAN_TCP_STRIPE_BYTES + 100, 50));
+    banyan_tcp_arrive(in, BANYAN_TCP_STRIPE_BYTES + 100,
+                      20); /* then it is lost: the other goes on from there */
+    banyan_tcp_release(in, 1);
+    assert_false(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 150, 1));
+    assert_true(banyan_tcp_claim(in, 0, BANYAN_TCP_STRIPE_BYTES + 120, 1));
     banyan_tcp_free_streams(&peer);
 }
 
@@ -509,7 +589,7 @@ TEST(survives_the_failure_of_each_allocation)
     int is_done = 0;
 
     for (long calls = 0; !is_done; calls++) {
-        meet(&c, 2, 8192);
+        meet_over(&c, 2, 1, 8192);
         banyan_alloc_fail_after(calls);
         is_done = !tcp->connect(c.ends[0], 1, 2, 2, 0, NULL) && !tcp->connect(c.ends[1], 0, 2, 2, 0, NULL);
         for (int i = 0; i < 20; i++)
@@ -533,13 +613,15 @@ int main(void)
         cmocka_unit_test(bytes_of_every_stream_come_in_order),
         cmocka_unit_test(bytes_that_are_dealt_to_several_connections_come_in_order),
         cmocka_unit_test(bytes_that_are_dealt_to_several_interfaces_come_in_order),
+        cmocka_unit_test(connections_that_are_lost_while_another_is_left_lose_no_bytes),
+        cmocka_unit_test(the_last_connection_that_is_lost_makes_the_peer_lost),
         cmocka_unit_test(a_stream_that_nobody_reads_does_not_hold_up_another),
         cmocka_unit_test(a_wait_without_news_ends_at_its_deadline),
         cmocka_unit_test(the_first_abort_is_told_and_ends_waiting),
         cmocka_unit_test(what_a_peer_sent_before_it_left_is_there_though_nothing_can_be_written_to_it),
         cmocka_unit_test(a_door_that_is_shut_makes_the_peer_lost),
         cmocka_unit_test(frames_that_are_not_ours_are_refused),
-        cmocka_unit_test(a_stripe_that_comes_over_two_connections_is_refused),
+        cmocka_unit_test(a_stripe_that_comes_over_two_connections_is_refused_unless_one_is_lost),
         cmocka_unit_test(survives_the_failure_of_each_allocation),
     };
 

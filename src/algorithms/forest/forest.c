@@ -22,6 +22,7 @@
 
 #include "algorithms/flows.h"
 #include "algorithms/forest/pack.h"
+#include "algorithms/message_walk.h"
 #include "algorithms/stages.h"
 #include "core/alloc.h"
 #include "core/value.h"
@@ -220,6 +221,18 @@ static banyan_status grow_best(const banyan_problem *problem, growth *out, banya
     return BANYAN_SUCCESS;
 }
 
+/* With what messages cost ranks, as predictions have it (planner/planner.c); where these are not streamed, rounds
+ * tell. */
+static double with_messages(const banyan_problem *problem, const banyan_schedule *schedule, double network_s)
+{
+    banyan_message_walk walk;
+
+    if (!problem->is_streamed)
+        return network_s;
+    walk = banyan_message_walk_of(schedule, problem->topology);
+    return walk.last_s + fmax(network_s, walk.busy_s);
+}
+
 /* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. Slices of
  * all trees share a link as they come, which levels tell; whole messages wait for each other: they are
  * walked. */
@@ -227,7 +240,7 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
                                banyan_schedule **schedule, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;
-    double packed_s = 0, grown_s, bytes = (double)problem->bytes;
+    double packed_s = 0, grown_s = 0, bytes = (double)problem->bytes;
     int slices = (int)fmin(INT_MAX, ceil(bytes * largest_share(flows) / SENT_BYTES));
     int is_cut = !problem->is_streamed && flows->flow_count > 1 && is_on_cables(flows);
     growth grown = {NULL, 0, 0};
@@ -241,7 +254,10 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
                             : banyan_stages_walk(*schedule, topology, bytes, &packed_s, err);
     if (!status)
         status = grow_best(problem, &grown, err);
-    grown_s = slices > 1 ? grown.rounds_s : grown.walk_s;
+    if (!status) {
+        packed_s = with_messages(problem, *schedule, packed_s);
+        grown_s = with_messages(problem, grown.schedule, slices > 1 ? grown.rounds_s : grown.walk_s);
+    }
     if (!status && (fabs(grown_s - packed_s) > CLOSE * packed_s
                         ? grown_s < packed_s
                         : grown.schedule->transfer_count <= (*schedule)->transfer_count * (size_t)slices)) {

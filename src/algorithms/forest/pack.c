@@ -6,7 +6,6 @@
 
 #include "algorithms/forest/take.h"
 #include "solve/pack/ellipsoid.h"
-#include "solve/pack/weigh.h"
 #include "topology/message.h"
 
 /* Where links are symmetric, the paper's overlap gains nothing over two plain stages: its reduce trees alone
@@ -32,22 +31,12 @@ static banyan_status pack_stages(const banyan_graph *graph, const banyan_forest_
 /* The paper's way: trees by the ellipsoid method, then one program over them. */
 static banyan_status pack_by_ellipsoid(const banyan_graph *graph, banyan_flows *flows, banyan_error *err)
 {
-    banyan_ellipsoid_effort effort;
     banyan_pair_packing packing = {0};
-    banyan_trees trees;
-    banyan_status status;
+    banyan_status status = banyan_pair_packing_by_ellipsoid(graph, 1e-5, &packing, err);
 
-    if (banyan_graph_has_idle_adders(graph))
-        return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "the ellipsoid method does not use relays: give relays=forward");
-    banyan_trees_init(&trees);
-    status = banyan_ellipsoid_trees(graph, 1e-5, &trees, &effort, err);
-    if (!status)
-        status = banyan_weigh_trees(graph, (double)graph->arcs[0].capacity, &trees, &packing, err);
     if (!status)
         banyan_forest_take_pairs(flows, graph, &packing);
     banyan_pair_packing_fini(&packing);
-    banyan_trees_fini(&trees);
     return status;
 }
 

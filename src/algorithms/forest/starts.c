@@ -41,7 +41,7 @@
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
 #define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
-#define DEEP 0.05         /* gain that deep trees must bring: filling may take that share, as in forest.c */
+#define DEEP_GAIN 0.05    /* gain that deep trees must bring: filling may take that share, as in forest.c */
 #define TRIES 10          /* of which about one moves an edge */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
@@ -602,13 +602,20 @@ static banyan_status make_stars(const instance *in, banyan_pair_packing *out, ba
     return status;
 }
 
+/* bench/starts.py tells what each is worth: one that nobody misses goes. */
 static const start starts[] = {
-    {has_combs, weigh_combs, FINAL, 0},      {is_peeled, peel, FINAL, 0},
-    {may_be_smaller, join_wide, PACKED, 0},  {has_hubs, choose_hubs, PACKED, 0},
-    {may_have_stars, make_stars, PACKED, 0}, {always, grow_equal, PACKED, 0},
-    {is_peeled, partition, FINAL, 0},        {always, grow_falling, OVERLOADED, 0},
-    {is_cabled, fit_weights, PACKED, 0},     {may_be_smaller, join_free, PACKED, 0},
-    {has_columns, make_columns, PACKED, 0},  {has_bypass, bypass, PACKED, DEEP},
+    {has_combs, weigh_combs, FINAL, 0},     /* grids */
+    {is_peeled, peel, FINAL, 0},            /* symmetric, all active */
+    {may_be_smaller, join_wide, PACKED, 0}, /* idle nodes, wide cables */
+    {has_hubs, choose_hubs, PACKED, 0},     /* idle nodes that add, behind switches */
+    {may_have_stars, make_stars, PACKED, 0},
+    {always, grow_equal, PACKED, 0},
+    {is_peeled, partition, FINAL, 0}, /* symmetric, all active, trees of one weight */
+    {always, grow_falling, OVERLOADED, 0},
+    {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
+    {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
+    {has_columns, make_columns, PACKED, 0},  /* small enough for column generation */
+    {has_bypass, bypass, PACKED, DEEP_GAIN}, /* most pairs are cabled */
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;

@@ -43,8 +43,6 @@
 #define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
 #define PATIENCE 20           /* for that many rounds: then it is the least, most likely; */
 #define MUCH_PATIENCE 30      /* and where it is checked, */
-#define MOST_PATIENCE 200     /* with few arcs */
-#define FEW_ARCS 400
 #define MOST_ROUNDS 2000
 
 static void divider_fini(banyan_divider *d)
@@ -520,7 +518,7 @@ static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_
     if (!status)
         status = first_cuts(d, err);
     if (!status)
-        status = close_in(d, CHECKED, graph->arc_count <= FEW_ARCS ? MOST_PATIENCE : MUCH_PATIENCE,
+        status = close_in(d, CHECKED, MUCH_PATIENCE,
                           hoped > 0 ? (double)value / (double)hoped / d->unit * HOPED : 0, &division, err);
     return status;
 }

@@ -27,8 +27,6 @@
 
 #include "core/scratch.h"
 
-#define FEW_NODES 24 /* with these cables that are wide together save nothing */
-
 typedef struct {
     int64_t width; /* of the narrower direction */
     int arc, back;
@@ -325,7 +323,7 @@ banyan_status banyan_contract_wide(const banyan_graph *graph, int merge, int *to
         list_cables(&s);
         *limit = *most = find_most(&s);
         wide = mark_narrow(&s, *limit, mark);
-        *together = *together && graph->node_count > FEW_NODES ? mark_turns(&s, *limit, mark, most) : 0;
+        *together = *together ? mark_turns(&s, *limit, mark, most) : 0;
         wide += mark_ends(&s, mark);
         if (wide + *together)
             status = banyan_contract(graph, mark, merge, out, err);

@@ -25,7 +25,6 @@
 #define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
 #define FEWEST_COARSE 8      /* the same where fewer trees are wanted */
 #define MOST_COARSE 16
-#define MANY_NODES 100
 #define TRIES 40
 #define LEAST_QUANTA 16
 #define LATEST 8 /* trees, by which the weight of the next ones is judged */
@@ -507,8 +506,7 @@ banyan_status banyan_peel_solve(const banyan_graph *graph, const banyan_peel_pro
     int is_rounded;
     banyan_status status = solve(graph, problem, 0, out, &is_rounded, err);
 
-    if (status || graph->active_count <= MANY_NODES || is_rounded ||
-        out->total >= problem->least * out->optimum)
+    if (status || is_rounded || out->total >= problem->least * out->optimum)
         return status;
     status = solve(graph, problem, 1, &other, &is_rounded, err);
     if (status) {
