@@ -10,6 +10,7 @@
 
 #include "bound/gather.h"
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/pack/branchings.h"
 
 #define MANY_WORKERS 32
@@ -23,6 +24,7 @@ typedef struct {
     int *src, *dst, *link;
     double *capacity;
     int arc_count;
+    banyan_scratch memory;
 } sketch;
 
 void banyan_machine_trees_fini(banyan_machine_trees *trees)
@@ -32,16 +34,6 @@ void banyan_machine_trees_fini(banyan_machine_trees *trees)
     banyan_free(trees->root);
     banyan_free(trees->share);
     memset(trees, 0, sizeof *trees);
-}
-
-static void sketch_fini(sketch *s)
-{
-    banyan_free(s->role);
-    banyan_free(s->inside);
-    banyan_free(s->src);
-    banyan_free(s->dst);
-    banyan_free(s->link);
-    banyan_free(s->capacity);
 }
 
 /* Its active workers, and the switches that have links to no other machine's workers. */
@@ -72,13 +64,13 @@ static banyan_status sketch_init(sketch *s, banyan_error *err)
     const banyan_topology *topology = s->topology;
     size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
 
-    s->role = banyan_alloc(nodes, 1);
-    s->inside = banyan_alloc(nodes, 1);
-    s->src = banyan_alloc(links, sizeof(int));
-    s->dst = banyan_alloc(links, sizeof(int));
-    s->link = banyan_alloc(links, sizeof(int));
-    s->capacity = banyan_alloc(links, sizeof(double));
-    if (!s->role || !s->inside || !s->src || !s->dst || !s->link || !s->capacity)
+    s->role = banyan_scratch_take(&s->memory, nodes, 1);
+    s->inside = banyan_scratch_take(&s->memory, nodes, 1);
+    s->src = banyan_scratch_take(&s->memory, links, sizeof(int));
+    s->dst = banyan_scratch_take(&s->memory, links, sizeof(int));
+    s->link = banyan_scratch_take(&s->memory, links, sizeof(int));
+    s->capacity = banyan_scratch_take(&s->memory, links, sizeof(double));
+    if (s->memory.failed)
         return banyan_fail_memory(err);
     mark_inside(s);
     for (int i = 0; i < topology->link_count; i++) {
@@ -102,19 +94,6 @@ static banyan_status make_graph(const sketch *s, banyan_graph **out, banyan_erro
         s->topology->node_count, s->role, s->arc_count, s->src, s->dst, s->capacity, s->link};
 
     return banyan_graph_create(&input, out, err);
-}
-
-/* The rate by cuts; 0 where this way does not serve. */
-static banyan_status find_rate(const banyan_graph *graph, banyan_fraction *rate, banyan_error *err)
-{
-    unsigned char *side = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_status status = side ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    *rate = (banyan_fraction){0, 1};
-    if (!status && graph->symmetric && graph->arc_count)
-        status = banyan_gather_rate(graph, 0, rate, side, err);
-    banyan_free(side);
-    return status;
 }
 
 /* Copies the tree, its edges from the root on. */
@@ -165,18 +144,17 @@ static banyan_status pack(const sketch *s, banyan_machine_trees *out, int *is_wh
 {
     banyan_joined_network network;
     banyan_branchings branchings = {0};
-    banyan_fraction rate;
+    banyan_fraction rate = {0, 1};
     banyan_status status = make_graph(s, &out->graph, err);
 
-    if (!status)
-        status = find_rate(out->graph, &rate, err);
+    if (!status && out->graph->symmetric && out->graph->arc_count)
+        status = banyan_gather_rate(out->graph, 0, &rate, NULL, err);
     if (status || rate.num <= 0)
         return status == BANYAN_INVALID_ARGUMENT ? BANYAN_SUCCESS : status;
     status = banyan_joined_network_init(&network, out->graph, 0, rate, err);
     if (status)
         return status;
-    status = banyan_joined_network_split(&network, err);
-    if (!status && network.demand > 0)
+    if (network.demand > 0)
         status = banyan_branchings_pack(&network, &branchings, err);
     if (!status && branchings.trees.tree_count) {
         status = take_trees(s, &branchings, network.demand, out, err);
@@ -226,7 +204,7 @@ banyan_status banyan_machine_trees_find(const banyan_machines *machines, const b
     }
     if (!status && !is_whole)
         status = breadth_first(machines, topology, machine, out, err);
-    sketch_fini(&s);
+    banyan_scratch_free(&s.memory);
     if (status)
         banyan_machine_trees_fini(out);
     return status;

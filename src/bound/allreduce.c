@@ -25,7 +25,6 @@
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
 
-#define SAME_VALUE 1e-9       /* share by which doubles that are the same may differ */
 #define SPLIT_TOLERANCE 1e-10 /* share of the bound that the best split may lack: the program's precision */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
@@ -68,7 +67,7 @@ static void keep_lower(const banyan_graph *graph, banyan_allreduce_bound *out,
 {
     double reached = fmax(out->reached, other->reached);
 
-    if (other->value < out->value * (1 - SAME_VALUE)) {
+    if (other->value < out->value * (1 - BANYAN_SAME)) {
         int64_t *price = out->price;
 
         memcpy(price, other->price, (size_t)graph->arc_count * sizeof *price);
@@ -178,7 +177,7 @@ static banyan_status solve_contracted(const banyan_graph *graph, banyan_allreduc
     if (!status && joined.graph && joined.graph->active_count > 1) {
         status = lift(graph, joined.graph, joined.arc, banyan_allreduce_solve, out, err);
         out->reached = fmin(out->reached, most);
-        *is_tight = !status && out->value <= most * (1 + SAME_VALUE);
+        *is_tight = !status && out->value <= most * (1 + BANYAN_SAME);
     }
     banyan_contraction_fini(&joined);
     return status;

@@ -37,25 +37,6 @@ void banyan_allreduce_set_value(const banyan_graph *graph, banyan_allreduce_boun
     bound->value = (double)worth / (double)bound->cost;
 }
 
-/* Where no idle node adds: each byte goes up a tree's cable and down it again, so a cable costs what both
- * directions do. */
-static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                           banyan_error *err)
-{
-    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
-    banyan_spanning *spanning = NULL;
-    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
-
-    if (!status) {
-        for (int i = 0; i < graph->arc_count; i++)
-            both[i] = price[i] + price[graph->arcs[i].twin];
-        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
-        banyan_spanning_destroy(spanning);
-    }
-    banyan_free(both);
-    return status;
-}
-
 /* The cheapest trees themselves, where these can be found. *exact: they were. */
 static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *price, int *exact,
                                    banyan_wide *out, banyan_error *err)
@@ -65,7 +46,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
     *exact = 0;
     if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
         *exact = 1;
-        return cost_of_spanning_tree(graph, price, out, err);
+        return banyan_spanning_cost(graph, price, out, err);
     }
     if (banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
         return BANYAN_SUCCESS;

@@ -10,7 +10,6 @@
 #include "bound/laminar.h"
 #include "solve/cut/split.h"
 
-#define ROUNDED 1e-9         /* share by which doubles that are the same may differ */
 #define MOST_MEMBERS 4000000 /* nodes of all cuts together: more make a file of over 30 MB */
 
 /* The cuts of one direction that have a weight; even: of both, since a tree out of a root is one into it. */
@@ -83,7 +82,7 @@ banyan_status banyan_cut_proof_find(const banyan_graph *graph, const int64_t *pr
         status = banyan_check_allreduce(graph, price, reduce, broadcast, &fraction, &proven, err);
     if (status == BANYAN_PLAN_INVALID) /* numbers too large to be checked */
         status = BANYAN_SUCCESS;
-    if (!status && proven <= value * (1 + ROUNDED)) {
+    if (!status && proven <= value * (1 + BANYAN_SAME)) {
         banyan_cut_family_reduce(broadcast, reduce->count ? reduce : NULL, graph->node_count);
     } else {
         banyan_cut_family_fini(reduce);

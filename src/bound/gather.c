@@ -20,8 +20,6 @@
 #include "core/alloc.h"
 #include "solve/net/flow.h"
 
-#define SAME 1e-9 /* share by which rates that are the same may differ */
-
 typedef struct {
     const banyan_graph *graph;
     banyan_flow *flow; /* arcs, then source -> each active */
@@ -33,23 +31,14 @@ typedef struct {
 static banyan_status make_flow(search *s, banyan_error *err)
 {
     const banyan_graph *graph = s->graph;
-    int edges = graph->arc_count + graph->active_count;
-    int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status =
+        banyan_flow_create(graph->node_count + 1, graph->arc_count + graph->active_count, &s->flow, err);
 
-    if (!status) {
-        for (int i = 0; i < graph->arc_count; i++) {
-            src[i] = s->towards ? graph->arcs[i].dst : graph->arcs[i].src;
-            dst[i] = s->towards ? graph->arcs[i].src : graph->arcs[i].dst;
-        }
-        for (int i = 0; i < graph->active_count; i++) {
-            src[graph->arc_count + i] = s->source;
-            dst[graph->arc_count + i] = graph->active[i];
-        }
-        status = banyan_flow_create(graph->node_count + 1, edges, src, dst, &s->flow, err);
-    }
-    banyan_free(src);
-    banyan_free(dst);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        banyan_flow_join(s->flow, s->towards ? graph->arcs[i].dst : graph->arcs[i].src,
+                         s->towards ? graph->arcs[i].src : graph->arcs[i].dst);
+    for (int i = 0; !status && i < graph->active_count; i++)
+        banyan_flow_join(s->flow, s->source, graph->active[i]);
     return status;
 }
 
@@ -107,8 +96,10 @@ static void guess_from_workers(search *s)
 banyan_status banyan_gather_rate(const banyan_graph *graph, int towards, banyan_fraction *out,
                                  unsigned char *inside, banyan_error *err)
 {
-    search s = {.graph = graph, .towards = towards, .source = graph->node_count, .inside = inside};
-    banyan_status status = make_flow(&s, err);
+    unsigned char *own = banyan_alloc((size_t)graph->node_count, 1);
+    search s = {
+        .graph = graph, .towards = towards, .source = graph->node_count, .inside = inside ? inside : own};
+    banyan_status status = own ? make_flow(&s, err) : banyan_fail_memory(err);
 
     if (!status) {
         guess_from_workers(&s);
@@ -118,13 +109,14 @@ banyan_status banyan_gather_rate(const banyan_graph *graph, int towards, banyan_
         *out = banyan_fraction_make((banyan_wide)s.guess.num * graph->active_count, s.guess.den);
     }
     banyan_flow_destroy(s.flow);
+    banyan_free(own);
     return status;
 }
 
 /* Takes the family if it proves less than the cut. */
 static void lower(double cut, banyan_balance *balance, banyan_gather_bound *out)
 {
-    if (balance->family.count && balance->value < cut * (1 - SAME)) {
+    if (balance->family.count && balance->value < cut * (1 - BANYAN_SAME)) {
         banyan_cut_family_fini(&out->family);
         out->family = balance->family;
         balance->family = (banyan_cut_family){0};
@@ -149,7 +141,7 @@ static banyan_status balance(const banyan_graph *graph, int towards, double cut,
     }
     if (!status && !banyan_balance_branches(graph, towards)) {
         lower(cut, &forwarded, out);
-    } else if (!status && forwarded.value < cut * (1 - SAME)) {
+    } else if (!status && forwarded.value < cut * (1 - BANYAN_SAME)) {
         status = banyan_balance_solve(graph, towards, cut, inside, &branched, err);
         if (!status)
             lower(cut, &branched, out);

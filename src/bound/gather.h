@@ -6,8 +6,9 @@
 #include "bound/check.h"
 
 /* By minimum cuts, which trees reach where no idle node has unequal widths in and out: the whole vector's
- * rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side. All data of the
- * near side must leave it (towards != 0: all data of the other side must come in). */
+ * rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side (NULL:
+ * nobody asks). All data of the near side must leave it (towards != 0: all data of the other side must come
+ * in). */
 banyan_status banyan_gather_rate(const banyan_graph *graph, int towards, banyan_fraction *out,
                                  unsigned char *inside, banyan_error *err);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bound/family_json.h"
+#include "bound/rate.h"
 #include "bound/read.h"
 #include "bound/staged_json.h"
 #include "bound/stated.h"
@@ -16,7 +17,6 @@
 #include "core/json.h"
 #include "core/text.h"
 
-static const char *const relay_names[] = {"add", "forward", "none"};
 static const char *const kind_names[] = {"none", "cut", "partition", "prices", "cuts"};
 
 enum { KIND_COUNT = sizeof kind_names / sizeof *kind_names };
@@ -64,21 +64,14 @@ banyan_status banyan_bound_format(const banyan_topology *topology, const int *ac
                                   const banyan_bound *bound, char **out, banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    char *words, digest[17];
+    char *words;
     banyan_status status = banyan_bound_explain(topology, active, active_count, bound, &words, err);
 
     *out = NULL;
     if (status)
         return status;
-    banyan_topology_digest(topology, digest);
-    banyan_text_add(&text,
-                    "{\"format\":\"banyan-bound\",\"version\":%d,\"topology\":", BANYAN_BOUND_FILE_VERSION);
-    banyan_text_add_json_string(&text, topology->name);
-    banyan_text_add(&text, ",\"topology_digest\":\"%s\",\"relays\":\"%s\",\"active\":[", digest,
-                    relay_names[bound->relays]);
-    for (int i = 0; i < active_count; i++)
-        banyan_text_add(&text, "%s%d", i ? "," : "", active[i]);
-    banyan_text_add(&text, "],\n");
+    banyan_bound_write_question(&text, topology, bound->relays, active, active_count);
+    banyan_text_add(&text, ",\n");
     write_rate(&text, "allreduce", &bound->allreduce);
     banyan_text_add(&text, ",\n");
     write_rate(&text, "allgather", &bound->allgather);
@@ -126,14 +119,10 @@ static banyan_status read_certificate(const banyan_json *object, const banyan_to
     if (i == KIND_COUNT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "certificate kind \"%.40s\" is not cut, cuts, partition or prices", kind);
+    status = banyan_certificate_init(out, topology, err);
     out->kind = (banyan_certificate_kind)i;
-    out->node_count = topology->node_count;
-    out->link_count = topology->link_count;
-    out->part = banyan_alloc((size_t)topology->node_count, sizeof *out->part);
-    out->price = banyan_alloc((size_t)topology->link_count, sizeof *out->price);
-    if (!out->part || !out->price)
-        return banyan_fail_memory(err);
-    status = read_parts(banyan_json_field(object, "parts"), out, err);
+    if (!status)
+        status = read_parts(banyan_json_field(object, "parts"), out, err);
     if (!status)
         status = banyan_family_read(object, "", topology, &out->family, err);
     if (!status)

@@ -207,42 +207,16 @@ static banyan_status is_free(const banyan_graph *graph, const int64_t *price, in
 {
     size_t nodes = (size_t)graph->node_count;
     unsigned char *seen = banyan_alloc(nodes, 1);
-    int *queue = banyan_alloc(nodes, sizeof *queue), count = 0;
-    const int *first = back ? graph->in_first : graph->out_first,
-              *arc = back ? graph->in_arc : graph->out_arc;
+    int *queue = banyan_alloc(nodes, sizeof *queue);
     banyan_status status = seen && queue ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)
-        seen[queue[count++] = graph->active[0]] = 1;
-    for (int i = 0; !status && i < count; i++)
-        for (int j = first[queue[i]]; j < first[queue[i] + 1]; j++) {
-            int w = back ? graph->arcs[arc[j]].src : graph->arcs[arc[j]].dst;
-
-            if (!price[arc[j]] && !seen[w])
-                seen[queue[count++] = w] = 1;
-        }
+        banyan_graph_mark_reached(graph, price, back, seen, queue);
     *out = 1;
     for (int i = 0; !status && i < graph->active_count; i++)
         *out &= seen[graph->active[i]];
     banyan_free(seen);
     banyan_free(queue);
-    return status;
-}
-
-/* Where no idle node adds and links are symmetric: a spanning tree, up and down. */
-static banyan_status cost_of_spanning_tree(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
-                                           banyan_error *err)
-{
-    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
-    banyan_spanning *spanning = NULL;
-    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        both[i] = price[i] + price[graph->arcs[i].twin];
-    if (!status)
-        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
-    banyan_spanning_destroy(spanning);
-    banyan_free(both);
     return status;
 }
 
@@ -259,7 +233,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
 
     *out = 0;
     if (graph->symmetric && !banyan_graph_has_idle_adders(graph)) {
-        status = cost_of_spanning_tree(graph, price, out, err);
+        status = banyan_spanning_cost(graph, price, out, err);
     } else if (least > 0) {
         *out = 2 * (banyan_wide)(graph->active_count - 1) * least;
     } else {

@@ -238,29 +238,12 @@ static banyan_status narrow(sketch *s, const banyan_topology *topology, const in
 static banyan_status check_reach(const banyan_topology *topology, const banyan_graph *graph,
                                  banyan_error *err)
 {
-    int *stack = banyan_alloc((size_t)graph->node_count, sizeof *stack), count;
+    int *queue = banyan_alloc((size_t)graph->node_count, sizeof *queue);
     unsigned char *seen = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_status status = stack && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = queue && seen ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     for (int back = 0; !status && graph->active_count && back < 2; back++) {
-        const int *first = back ? graph->in_first : graph->out_first,
-                  *arc = back ? graph->in_arc : graph->out_arc;
-
-        memset(seen, 0, (size_t)graph->node_count);
-        stack[0] = graph->active[0];
-        seen[graph->active[0]] = 1;
-        for (count = 1; count;) {
-            int v = stack[--count];
-
-            for (int i = first[v]; i < first[v + 1]; i++) {
-                int w = back ? graph->arcs[arc[i]].src : graph->arcs[arc[i]].dst;
-
-                if (!seen[w]) {
-                    seen[w] = 1;
-                    stack[count++] = w;
-                }
-            }
-        }
+        banyan_graph_mark_reached(graph, NULL, back, seen, queue);
         for (int i = 0; !status && i < graph->active_count; i++)
             if (!seen[graph->active[i]])
                 status =
@@ -268,7 +251,7 @@ static banyan_status check_reach(const banyan_topology *topology, const banyan_g
                                 banyan_topology_node_name(topology, graph->active[0]),
                                 banyan_topology_node_name(topology, graph->active[i]));
     }
-    banyan_free(stack);
+    banyan_free(queue);
     banyan_free(seen);
     return status;
 }

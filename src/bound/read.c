@@ -11,6 +11,23 @@
 #define MOST_PRICES (INT64_MAX / 4)
 #define MOST_PRICE (INT64_MAX >> 16)
 
+void banyan_bound_write_question(banyan_text *text, const banyan_topology *topology, banyan_relays relays,
+                                 const int *active, int active_count)
+{
+    static const char *const relay_names[] = {"add", "forward", "none"};
+    char digest[17];
+
+    banyan_topology_digest(topology, digest);
+    banyan_text_add(text,
+                    "{\"format\":\"banyan-bound\",\"version\":%d,\"topology\":", BANYAN_BOUND_FILE_VERSION);
+    banyan_text_add_json_string(text, topology->name);
+    banyan_text_add(text, ",\"topology_digest\":\"%s\",\"relays\":\"%s\",\"active\":[", digest,
+                    relay_names[relays]);
+    for (int i = 0; i < active_count; i++)
+        banyan_text_add(text, "%s%d", i ? "," : "", active[i]);
+    banyan_text_add(text, "]");
+}
+
 static banyan_status read_active(const banyan_json *root, const banyan_topology *topology,
                                  banyan_bound_question *out, banyan_error *err)
 {

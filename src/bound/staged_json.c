@@ -15,7 +15,6 @@
 
 #define NAMED_LINKS 4 /* before the rest is only counted */
 
-static const char *const relay_names[] = {"add", "forward", "none"};
 static const char *const stage_names[] = {"pipelined", "sequential", "overlap"};
 
 static void write_prices(banyan_text *text, const char *name, const banyan_graph *graph, const int64_t *price)
@@ -51,22 +50,16 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
     double chi = banyan_staged_sum(graph, question->stages, staged),
            rate = question->stages == BANYAN_STAGES_PIPELINED ? chi : chi / 2;
     banyan_text text = BANYAN_TEXT_EMPTY;
-    char digest[17], *words;
+    char *words;
     banyan_status status = banyan_staged_explain(question, graph, staged, &words, err);
 
     if (status)
         return status;
-    banyan_topology_digest(question->topology, digest);
-    banyan_text_add(&text,
-                    "{\"format\":\"banyan-bound\",\"version\":%d,\"topology\":", BANYAN_BOUND_FILE_VERSION);
-    banyan_text_add_json_string(&text, question->topology->name);
-    banyan_text_add(&text, ",\"topology_digest\":\"%s\",\"relays\":\"%s\",\"active\":[", digest,
-                    relay_names[question->relays]);
-    for (int i = 0; i < question->active_count; i++)
-        banyan_text_add(&text, "%s%d", i ? "," : "", question->active[i]);
+    banyan_bound_write_question(&text, question->topology, question->relays, question->active,
+                                question->active_count);
     banyan_text_add(
         &text,
-        "], \"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"bytes_per_s\": %.17g, \"bytes\": %.17g, "
+        ", \"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"bytes_per_s\": %.17g, \"bytes\": %.17g, "
         "\"seconds\": %.17g, \"proven\": %s, \"prices_of_stages\":",
         stage_names[question->stages], chi, rate, question->bytes, question->bytes / rate,
         staged->proven ? "true" : "false");

@@ -93,16 +93,11 @@ TEST(the_largest_flow_is_the_smallest_cut)
     for (uint64_t seed = 1; seed <= 100; seed++) {
         banyan_random random = {seed};
         banyan_graph *graph = random_graph(&random, 7, 8, 7, 0);
-        int src[MOST], dst[MOST];
         int64_t least = INT64_MAX, found;
         unsigned side = 0;
         banyan_flow *flow;
 
-        for (int i = 0; i < graph->arc_count; i++) {
-            src[i] = graph->arcs[i].src;
-            dst[i] = graph->arcs[i].dst;
-        }
-        assert_int_equal(banyan_flow_create(7, graph->arc_count, src, dst, &flow, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_graph_make_flow(graph, 0, &flow, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
         found = banyan_flow_run(flow, 0, 6, INT64_MAX / 4);

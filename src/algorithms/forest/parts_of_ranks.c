@@ -10,7 +10,6 @@
  * Fabrics, 2024. */
 #include "algorithms/forest/pack.h"
 #include "bound/gather.h"
-#include "core/alloc.h"
 #include "solve/net/effort.h"
 #include "solve/pack/branchings.h"
 
@@ -25,19 +24,6 @@ static banyan_status check_effort(int ranks, size_t arcs, banyan_error *err)
                        "forest packs trees for all-gather and reduce-scatter by %.0f maximum flows over %zu "
                        "links: too many",
                        flows, arcs);
-}
-
-static banyan_status find_rate(const banyan_graph *graph, int towards, banyan_fraction *out,
-                               banyan_error *err)
-{
-    unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
-    banyan_status status =
-        inside ? banyan_gather_rate(graph, towards, out, inside, err) : banyan_fail_memory(err);
-
-    banyan_free(inside);
-    if (!status && out->num <= 0)
-        status = banyan_fail(err, BANYAN_UNSUPPORTED, "the rate is no fraction of 64-bit numbers");
-    return status;
 }
 
 static banyan_status take(const banyan_joined_network *network, banyan_flows *flows, banyan_error *err)
@@ -58,15 +44,15 @@ static banyan_status pack(const banyan_graph *graph, int towards, banyan_flows *
 {
     banyan_joined_network network;
     banyan_fraction rate;
-    banyan_status status = find_rate(graph, towards, &rate, err);
+    banyan_status status = banyan_gather_rate(graph, towards, &rate, NULL, err);
 
+    if (!status && rate.num <= 0)
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "the rate is no fraction of 64-bit numbers");
     if (!status)
         status = banyan_joined_network_init(&network, graph, towards, rate, err);
     if (status)
         return status;
-    status = banyan_joined_network_split(&network, err);
-    if (!status)
-        status = check_effort(graph->active_count, network.arc_count, err);
+    status = check_effort(graph->active_count, network.arc_count, err);
     if (!status && network.demand <= 0)
         status = banyan_fail(err, BANYAN_UNSUPPORTED,
                              "switches have so much more bandwidth one way than the other that no trees are "

@@ -23,8 +23,6 @@
 #include "core/alloc.h"
 #include "solve/presolve/contraction.h"
 
-#define SAME 1e-9
-
 enum { ACTIVE_OUT, ACTIVE_IN, IDLE_OUT, IDLE_IN, KINDS };
 enum { PAIRS = 5, ROWS = PAIRS + KINDS + 2 };
 
@@ -209,7 +207,7 @@ banyan_status banyan_endpoint_service_price(const banyan_graph *graph, int64_t *
     if (status)
         return status;
     *value = find_prices(graph, price);
-    return joined < *value * (1 - SAME) ? find_joined(graph, price, value, err) : BANYAN_SUCCESS;
+    return joined < *value * (1 - BANYAN_SAME) ? find_joined(graph, price, value, err) : BANYAN_SUCCESS;
 }
 
 banyan_wide banyan_endpoint_service_cost(const banyan_graph *graph, const int64_t *price)

@@ -423,7 +423,7 @@ static int has_many_roots(const banyan_divider *d)
 static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_error *err)
 {
     const banyan_graph *graph = d->graph;
-    double *price = d->value, largest = 0;
+    double *price = d->value;
     banyan_wide num, den;
     banyan_status status;
     int proven;
@@ -433,11 +433,7 @@ static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_er
         goto out;
     }
     price_arcs(d, price);
-    for (int i = 0; i < graph->arc_count; i++)
-        largest = fmax(largest, price[i]);
-    if (!banyan_fraction_small_integers(price, graph->arc_count, BANYAN_DIVIDE_SMALL, 1e-7, out->price))
-        for (int i = 0; i < graph->arc_count; i++)
-            out->price[i] = (int64_t)nearbyint(price[i] / largest * BANYAN_DIVIDE_LARGE);
+    banyan_fraction_whole_prices(price, graph->arc_count, out->price);
     status = banyan_pair_prices_check(graph, out->price, &num, &den, &proven, err);
     if (!status && den <= 0)
         status =

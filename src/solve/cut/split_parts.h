@@ -8,10 +8,6 @@
 #include "solve/net/flow.h"
 #include "solve/net/lp.h"
 
-/* Prices that are small whole numbers are taken as such, up to this denominator; else the largest is 2^34. */
-#define BANYAN_DIVIDE_SMALL 2000
-#define BANYAN_DIVIDE_LARGE 17179869184.0
-
 typedef struct {
     const banyan_graph *graph;
     const int64_t *fixed; /* prices of the arcs, which are given; NULL: they are not */
@@ -33,6 +29,7 @@ typedef struct {
     double *value;
     banyan_scratch memory;
 } banyan_divider;
+
 static inline size_t banyan_split_find_cut_bytes(const banyan_divider *d)
 {
     return (size_t)d->graph->node_count + 1;

@@ -76,24 +76,15 @@ static banyan_status find(const banyan_graph *graph, banyan_worst_partition *loa
 /* Edges are the arcs, then one from the source to each node, then one from each node to the sink. */
 static banyan_status make_flow(const banyan_graph *graph, banyan_flow **out, banyan_error *err)
 {
-    int nodes = graph->node_count, arcs = graph->arc_count;
-    int *src = banyan_alloc((size_t)(arcs + 2 * nodes), sizeof *src),
-        *dst = banyan_alloc((size_t)(arcs + 2 * nodes), sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    int nodes = graph->node_count;
+    banyan_status status = banyan_flow_create(nodes + 2, graph->arc_count + 2 * nodes, out, err);
 
-    for (int i = 0; !status && i < arcs; i++) {
-        src[i] = graph->arcs[i].src;
-        dst[i] = graph->arcs[i].dst;
-    }
-    for (int v = 0; !status && v < nodes; v++) {
-        src[arcs + v] = nodes;
-        dst[arcs + nodes + v] = nodes + 1;
-        dst[arcs + v] = src[arcs + nodes + v] = v;
-    }
-    if (!status)
-        status = banyan_flow_create(nodes + 2, arcs + 2 * nodes, src, dst, out, err);
-    banyan_free(src);
-    banyan_free(dst);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        banyan_flow_join(*out, graph->arcs[i].src, graph->arcs[i].dst);
+    for (int v = 0; !status && v < nodes; v++)
+        banyan_flow_join(*out, nodes, v);
+    for (int v = 0; !status && v < nodes; v++)
+        banyan_flow_join(*out, v, nodes + 1);
     return status;
 }
 

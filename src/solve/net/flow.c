@@ -12,7 +12,7 @@
 #include "solve/net/work.h"
 
 struct banyan_flow {
-    int node_count, edge_count;
+    int node_count, edge_count, joined_count;
     int *first, *half; /* half edges that leave v: half[first[v] .. first[v+1]); 2i forward, 2i+1 back */
     int *head;         /* where a half edge leads */
     int64_t *room, *was;
@@ -20,8 +20,7 @@ struct banyan_flow {
     banyan_scratch memory;
 };
 
-banyan_status banyan_flow_create(int node_count, int edge_count, const int *src, const int *dst,
-                                 banyan_flow **out, banyan_error *err)
+banyan_status banyan_flow_create(int node_count, int edge_count, banyan_flow **out, banyan_error *err)
 {
     size_t nodes = (size_t)node_count, halves = 2 * (size_t)edge_count;
     banyan_flow *flow = banyan_alloc(1, sizeof *flow);
@@ -44,18 +43,24 @@ banyan_status banyan_flow_create(int node_count, int edge_count, const int *src,
         banyan_flow_destroy(flow);
         return banyan_fail_memory(err);
     }
-    for (int i = 0; i < edge_count; i++) {
-        flow->head[2 * i] = dst[i];
-        flow->head[2 * i + 1] = src[i];
-        flow->first[src[i] + 2]++;
-        flow->first[dst[i] + 2]++;
-    }
-    for (int v = 0; v < node_count; v++)
-        flow->first[v + 2] += flow->first[v + 1];
-    for (int i = 0; i < 2 * edge_count; i++)
-        flow->half[flow->first[flow->head[i ^ 1] + 1]++] = i;
     *out = flow;
     return BANYAN_SUCCESS;
+}
+
+void banyan_flow_join(banyan_flow *flow, int src, int dst)
+{
+    int edge = flow->joined_count++;
+
+    flow->head[2 * edge] = dst;
+    flow->head[2 * edge + 1] = src;
+    flow->first[src + 2]++;
+    flow->first[dst + 2]++;
+    if (flow->joined_count < flow->edge_count)
+        return;
+    for (int v = 0; v < flow->node_count; v++)
+        flow->first[v + 2] += flow->first[v + 1];
+    for (int i = 0; i < 2 * flow->edge_count; i++)
+        flow->half[flow->first[flow->head[i ^ 1] + 1]++] = i;
 }
 
 void banyan_flow_destroy(banyan_flow *flow)

@@ -10,9 +10,11 @@
 
 typedef struct banyan_flow banyan_flow;
 
-/* edge i runs src[i] -> dst[i]. */
-banyan_status banyan_flow_create(int node_count, int edge_count, const int *src, const int *dst,
-                                 banyan_flow **out, banyan_error *err);
+/* Its edges are joined to it next, all of them before anything else. */
+banyan_status banyan_flow_create(int node_count, int edge_count, banyan_flow **out, banyan_error *err);
+
+/* The next edge, in the order in which they are counted from 0 on. */
+void banyan_flow_join(banyan_flow *flow, int src, int dst);
 void banyan_flow_destroy(banyan_flow *flow); /* accepts NULL */
 
 /* Capacity of edge i one way and back (0 for a one-way edge). Forgets the flow on it. */

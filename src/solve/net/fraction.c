@@ -12,6 +12,12 @@
 
 #define THIN 16777216.0 /* units */
 
+/* Of prices that a linear program found: those of small proportions have this denominator at most, and the
+ * program's precision. */
+#define SMALL_DENOMINATOR 2000
+#define PROGRAM_TOLERANCE 1e-7
+#define PRICE_SCALE 17179869184.0 /* 2^34 */
+
 /* Sums over all links times the number of workers, which are at most as many, must stay below 63 bits. */
 static int64_t largest_integer(int count, int bits, int least_bits, int most_bits)
 {
@@ -145,4 +151,25 @@ int banyan_fraction_small_integers(const double *value, int count, int limit, do
             return 1;
     }
     return 0;
+}
+
+int banyan_fraction_small_prices(const double *value, int count, int64_t *integer)
+{
+    return banyan_fraction_small_integers(value, count, SMALL_DENOMINATOR, PROGRAM_TOLERANCE, integer);
+}
+
+void banyan_fraction_scaled_prices(const double *value, int count, int64_t *integer)
+{
+    double largest = 0;
+
+    for (int i = 0; i < count; i++)
+        largest = fmax(largest, value[i]);
+    for (int i = 0; i < count; i++)
+        integer[i] = (int64_t)nearbyint(value[i] / largest * PRICE_SCALE);
+}
+
+void banyan_fraction_whole_prices(const double *value, int count, int64_t *integer)
+{
+    if (!banyan_fraction_small_prices(value, count, integer))
+        banyan_fraction_scaled_prices(value, count, integer);
 }

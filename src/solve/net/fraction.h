@@ -29,4 +29,13 @@ int banyan_fraction_common_unit(const double *value, int count, int64_t *integer
 int banyan_fraction_small_integers(const double *value, int count, int limit, double tolerance,
                                    int64_t *integer);
 
+/* Prices that a linear program found, as integers. small: the same, with the limit and tolerance that suit
+ * them. scaled: the largest is 2^34, so that what trees pay together stays within 64 bits. whole: small ones
+ * where there are some, else scaled ones. */
+int banyan_fraction_small_prices(const double *value, int count, int64_t *integer);
+void banyan_fraction_scaled_prices(const double *value, int count, int64_t *integer);
+void banyan_fraction_whole_prices(const double *value, int count, int64_t *integer);
+
+#define BANYAN_SAME 1e-9 /* share by which doubles that are the same may differ */
+
 #endif

@@ -176,11 +176,6 @@ void banyan_graph_destroy(banyan_graph *graph)
     banyan_free(graph);
 }
 
-static int has_arcs(const banyan_graph *graph, int v)
-{
-    return graph->out_first[v] < graph->out_first[v + 1];
-}
-
 int banyan_graph_has_even_prices(const banyan_graph *graph, const int64_t *price)
 {
     for (int i = 0; i < graph->arc_count; i++)
@@ -198,37 +193,39 @@ void banyan_graph_make_even_prices(const banyan_graph *graph, int64_t *price)
             price[i] = price[graph->arcs[i].twin] = price[i] + price[graph->arcs[i].twin];
 }
 
-int banyan_graph_all_active(const banyan_graph *graph)
+/* Some node with an arc has none of these abilities, and one of those (0: whatever it has). */
+static int has_node(const banyan_graph *graph, unsigned without, unsigned with)
 {
     for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && has_arcs(graph, v))
-            return 0;
-    return 1;
+        if (graph->out_first[v] < graph->out_first[v + 1] && !(graph->role[v] & without) &&
+            (!with || (graph->role[v] & with)))
+            return 1;
+    return 0;
+}
+
+int banyan_graph_all_active(const banyan_graph *graph)
+{
+    return !has_node(graph, BANYAN_NODE_ACTIVE, 0);
 }
 
 int banyan_graph_has_idle_adders(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && (graph->role[v] & BANYAN_NODE_ADDS) &&
-            has_arcs(graph, v))
-            return 1;
-    return 0;
+    return has_node(graph, BANYAN_NODE_ACTIVE, BANYAN_NODE_ADDS);
 }
 
 int banyan_graph_has_helpers(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & BANYAN_NODE_ACTIVE) && graph->role[v] && has_arcs(graph, v))
-            return 1;
-    return 0;
+    return has_node(graph, BANYAN_NODE_ACTIVE, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES);
 }
 
 int banyan_graph_has_forwarders(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++)
-        if (!(graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) && has_arcs(graph, v))
-            return 1;
-    return 0;
+    return has_node(graph, BANYAN_NODE_ADDS | BANYAN_NODE_COPIES, 0);
+}
+
+int banyan_graph_all_branch(const banyan_graph *graph)
+{
+    return !has_node(graph, BANYAN_NODE_ADDS, 0) && !has_node(graph, BANYAN_NODE_COPIES, 0);
 }
 
 int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *price, int src, int dst)
@@ -268,19 +265,32 @@ banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *ro
 banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
                                      banyan_error *err)
 {
-    int nodes = graph->node_count, arcs = graph->arc_count, edges = arcs + (has_source ? nodes : 0);
-    int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    int nodes = graph->node_count, sources = has_source ? 1 : 0;
+    banyan_status status = banyan_flow_create(nodes + sources, graph->arc_count + sources * nodes, out, err);
 
-    for (int i = 0; !status && i < edges; i++) {
-        src[i] = i < arcs ? graph->arcs[i].src : nodes;
-        dst[i] = i < arcs ? graph->arcs[i].dst : i - arcs;
-    }
-    if (!status)
-        status = banyan_flow_create(nodes + !!has_source, edges, src, dst, out, err);
-    banyan_free(src);
-    banyan_free(dst);
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        banyan_flow_join(*out, graph->arcs[i].src, graph->arcs[i].dst);
+    for (int v = 0; !status && v < sources * nodes; v++)
+        banyan_flow_join(*out, nodes, v);
     return status;
+}
+
+void banyan_graph_mark_reached(const banyan_graph *graph, const int64_t *price, int back, unsigned char *seen,
+                               int *queue)
+{
+    const int *first = back ? graph->in_first : graph->out_first,
+              *arc = back ? graph->in_arc : graph->out_arc;
+    int count = 0;
+
+    memset(seen, 0, (size_t)graph->node_count);
+    seen[queue[count++] = graph->active[0]] = 1;
+    for (int i = 0; i < count; i++)
+        for (int j = first[queue[i]]; j < first[queue[i] + 1]; j++) {
+            int w = back ? graph->arcs[arc[j]].src : graph->arcs[arc[j]].dst;
+
+            if (!seen[w] && !(price && price[arc[j]]))
+                seen[queue[count++] = w] = 1;
+        }
 }
 
 double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds)
@@ -294,16 +304,6 @@ double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, in
         worth += (double)arc->capacity * (double)price[i];
     }
     return worth > 0 ? true_worth / worth : 1;
-}
-
-int banyan_graph_all_branch(const banyan_graph *graph)
-{
-    const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
-
-    for (int v = 0; v < graph->node_count; v++)
-        if (graph->out_first[v] < graph->out_first[v + 1] && (graph->role[v] & both) != both)
-            return 0;
-    return 1;
 }
 
 banyan_graph banyan_graph_forwarding_view(const banyan_graph *graph, unsigned char *role)

@@ -104,6 +104,11 @@ banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *ro
 banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
                                      banyan_error *err);
 
+/* Which nodes the first active one reaches (back: which reach it) over arcs without a price; price NULL: over
+ * all. queue: node_count entries, scratch. */
+void banyan_graph_mark_reached(const banyan_graph *graph, const int64_t *price, int back, unsigned char *seen,
+                               int *queue);
+
 /* What prices (rounds of arc_count each) collect from bandwidths as they are, over what they collect from the
  * capacities. */
 double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds);

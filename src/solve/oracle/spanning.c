@@ -214,3 +214,19 @@ int64_t banyan_spanning_tree(banyan_spanning *s, const unsigned char *member, co
         banyan_trees_drop_last(trees);
     return parts > 1 ? -1 : total;
 }
+
+banyan_status banyan_spanning_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                   banyan_error *err)
+{
+    banyan_spanning *spanning = NULL;
+    int64_t *both = banyan_alloc((size_t)graph->arc_count, sizeof *both);
+    banyan_status status = both ? banyan_spanning_create(graph, &spanning, err) : banyan_fail_memory(err);
+
+    for (int i = 0; !status && i < graph->arc_count; i++)
+        both[i] = price[i] + price[graph->arcs[i].twin];
+    if (!status)
+        *out = (banyan_wide)banyan_spanning_tree(spanning, NULL, both, NULL);
+    banyan_spanning_destroy(spanning);
+    banyan_free(both);
+    return status;
+}

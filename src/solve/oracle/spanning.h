@@ -17,4 +17,9 @@ void banyan_spanning_destroy(banyan_spanning *spanning); /* accepts NULL */
 int64_t banyan_spanning_tree(banyan_spanning *spanning, const unsigned char *member, const int64_t *cost,
                              banyan_trees *trees);
 
+/* What the cheapest tree on the active nodes costs up and down, where no idle node adds: each byte goes up a
+ * tree's cable and down it again, so a cable costs what its directions do together. */
+banyan_status banyan_spanning_cost(const banyan_graph *graph, const int64_t *price, banyan_wide *out,
+                                   banyan_error *err);
+
 #endif

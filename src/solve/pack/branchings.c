@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/round/parent_swaps.h"
 
 /* A tree that does not span all active nodes yet. */
@@ -26,6 +27,7 @@ typedef struct {
     int count;            /* of its nodes */
     int *node, *via;      /* in the order in which they joined it, and by which arc; the root by -1 */
     unsigned char *holds; /* by node */
+    banyan_scratch memory;
 } sprout;
 
 typedef struct {
@@ -41,14 +43,8 @@ typedef struct {
     int64_t others;    /* copies of all trees but the current one */
     int *via;          /* by finished tree and node: the arc into it; -1 at its root */
     size_t kept_count;
+    banyan_scratch memory;
 } packer;
-
-static void sprout_fini(sprout *s)
-{
-    banyan_free(s->node);
-    banyan_free(s->via);
-    banyan_free(s->holds);
-}
 
 static banyan_status sprout_init(sprout *s, const banyan_graph *graph, int root, int64_t copies,
                                  banyan_error *err)
@@ -56,10 +52,10 @@ static banyan_status sprout_init(sprout *s, const banyan_graph *graph, int root,
     size_t nodes = (size_t)graph->node_count;
 
     *s = (sprout){.copies = copies, .count = 1};
-    s->node = banyan_alloc(nodes, sizeof *s->node);
-    s->via = banyan_alloc(nodes, sizeof *s->via);
-    s->holds = banyan_alloc(nodes, 1);
-    if (!s->node || !s->via || !s->holds)
+    s->node = banyan_scratch_take(&s->memory, nodes, sizeof *s->node);
+    s->via = banyan_scratch_take(&s->memory, nodes, sizeof *s->via);
+    s->holds = banyan_scratch_take(&s->memory, nodes, 1);
+    if (s->memory.failed)
         return banyan_fail_memory(err);
     s->node[0] = root;
     s->via[0] = -1;
@@ -70,14 +66,10 @@ static banyan_status sprout_init(sprout *s, const banyan_graph *graph, int root,
 static void packer_fini(packer *p)
 {
     for (size_t i = 0; i < p->waiting_count; i++)
-        sprout_fini(&p->waiting[i]);
+        banyan_scratch_free(&p->waiting[i].memory);
     banyan_flow_destroy(p->flow);
     banyan_free(p->waiting);
-    banyan_free(p->first);
-    banyan_free(p->leaving);
-    banyan_free(p->room);
-    banyan_free(p->most);
-    banyan_free(p->whole);
+    banyan_scratch_free(&p->memory);
     banyan_free(p->via);
 }
 
@@ -87,12 +79,12 @@ static banyan_status packer_init(packer *p, const banyan_joined_network *network
     size_t nodes = (size_t)network->graph->node_count, arcs = network->arc_count;
 
     *p = (packer){.network = network, .out = out};
-    p->first = banyan_alloc(nodes + 2, sizeof *p->first);
-    p->leaving = banyan_alloc(arcs, sizeof *p->leaving);
-    p->room = banyan_alloc(arcs, sizeof *p->room);
-    p->most = banyan_alloc(arcs, sizeof *p->most);
-    p->whole = banyan_alloc(nodes, sizeof *p->whole);
-    if (!p->first || !p->leaving || !p->room || !p->most || !p->whole)
+    p->first = banyan_scratch_take(&p->memory, nodes + 2, sizeof *p->first);
+    p->leaving = banyan_scratch_take(&p->memory, arcs, sizeof *p->leaving);
+    p->room = banyan_scratch_take(&p->memory, arcs, sizeof *p->room);
+    p->most = banyan_scratch_take(&p->memory, arcs, sizeof *p->most);
+    p->whole = banyan_scratch_take(&p->memory, nodes, sizeof *p->whole);
+    if (p->memory.failed)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < arcs; i++) {
         p->room[i] = network->arcs[i].capacity;
@@ -107,22 +99,12 @@ static banyan_status packer_init(packer *p, const banyan_joined_network *network
     return BANYAN_SUCCESS;
 }
 
-typedef struct {
-    int *src, *dst, count;
-} edge_list;
-
-static void add_edge(edge_list *edges, int src, int dst)
+static int count_edges(const packer *p)
 {
-    edges->src[edges->count] = src;
-    edges->dst[edges->count++] = dst;
-}
-
-static size_t count_edges(const packer *p)
-{
-    size_t count = p->network->arc_count + 2 * (size_t)p->network->graph->active_count;
+    int count = (int)p->network->arc_count + 2 * p->network->graph->active_count;
 
     for (size_t i = 0; i < p->waiting_count; i++)
-        count += 1 + (size_t)p->waiting[i].count;
+        count += 1 + p->waiting[i].count;
     return count;
 }
 
@@ -131,28 +113,21 @@ static banyan_status make_flow(packer *p, banyan_error *err)
 {
     const banyan_graph *graph = p->network->graph;
     int source = graph->node_count;
-    edge_list edges = {banyan_alloc(count_edges(p), sizeof(int)), banyan_alloc(count_edges(p), sizeof(int)),
-                       0};
-    banyan_status status = edges.src && edges.dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status;
 
     banyan_flow_destroy(p->flow);
-    p->flow = NULL;
+    status = banyan_flow_create(source + 1 + (int)p->waiting_count, count_edges(p), &p->flow, err);
     for (size_t i = 0; !status && i < p->network->arc_count; i++)
-        add_edge(&edges, p->network->arcs[i].src, p->network->arcs[i].dst);
+        banyan_flow_join(p->flow, p->network->arcs[i].src, p->network->arcs[i].dst);
     for (int i = 0; !status && i < graph->active_count; i++)
-        add_edge(&edges, source, graph->active[i]);
+        banyan_flow_join(p->flow, source, graph->active[i]);
     for (int i = 0; !status && i < graph->active_count; i++)
-        add_edge(&edges, graph->active[i], source);
+        banyan_flow_join(p->flow, graph->active[i], source);
     for (size_t t = 0; !status && t < p->waiting_count; t++) {
-        add_edge(&edges, source, source + 1 + (int)t);
+        banyan_flow_join(p->flow, source, source + 1 + (int)t);
         for (int i = 0; i < p->waiting[t].count; i++)
-            add_edge(&edges, source + 1 + (int)t, p->waiting[t].node[i]);
+            banyan_flow_join(p->flow, source + 1 + (int)t, p->waiting[t].node[i]);
     }
-    if (!status)
-        status = banyan_flow_create(source + 1 + (int)p->waiting_count, edges.count, edges.src, edges.dst,
-                                    &p->flow, err);
-    banyan_free(edges.src);
-    banyan_free(edges.dst);
     p->others = 0;
     for (int i = 0; i < graph->active_count; i++)
         p->others += p->whole[graph->active[i]];
@@ -333,7 +308,7 @@ static banyan_status grow_from(packer *p, int root, banyan_error *err)
             status = grow(p, &tree, err);
         if (!status)
             status = keep(p, &tree, err);
-        sprout_fini(&tree);
+        banyan_scratch_free(&tree.memory);
         if (status || !p->waiting_count)
             return status;
         tree = p->waiting[--p->waiting_count];

@@ -20,8 +20,6 @@
 #include "solve/net/work.h"
 #include "solve/oracle/pair_oracle.h"
 
-#define PRICE_SCALE 17179869184.0 /* 2^34 */
-#define SMALL_DENOMINATOR 2000
 #define FIRST_PAIRS 24 /* by a division, and one for each that many arcs: */
 #define ARCS_A_PAIR 2
 #define TOGETHER 3 /* pairs under the same prices: */
@@ -301,13 +299,9 @@ static banyan_status ask(generator *g, int always, int *added, banyan_error *err
 
 static banyan_status ask_mixed(generator *g, int always, int *added, banyan_error *err)
 {
-    double largest = 0;
     banyan_status status;
 
-    for (int r = 0; r < g->stage_rows; r++)
-        largest = g->mixed[r] > largest ? g->mixed[r] : largest;
-    for (int r = 0; r < g->stage_rows; r++)
-        g->asked[r] = (int64_t)nearbyint(g->mixed[r] / largest * PRICE_SCALE);
+    banyan_fraction_scaled_prices(g->mixed, g->stage_rows, g->asked);
     status = ask(g, always, added, err);
     if (!status && !g->oracle.quick)
         keep_bound(g, 0);
@@ -409,7 +403,7 @@ static banyan_status sharpen(generator *g, banyan_error *err)
     int added;
     banyan_status status;
 
-    if (!banyan_fraction_small_integers(g->now, g->stage_rows, SMALL_DENOMINATOR, 1e-7, g->asked))
+    if (!banyan_fraction_small_prices(g->now, g->stage_rows, g->asked))
         return BANYAN_SUCCESS;
     memset(g->now, 0, (size_t)g->stage_rows * sizeof(double));
     for (int i = 0; i < g->oracle.root_count; i++)
@@ -439,7 +433,7 @@ static banyan_status take_weights(generator *g, banyan_error *err)
 /* The division's prices, and the more expensive the fuller an arc is. */
 static void price_loads(generator *g, const banyan_split *division, const double *load)
 {
-    double worth = 0, loaded = 0, learned = 0, largest = 0, fullest = 1e-12;
+    double worth = 0, loaded = 0, learned = 0, fullest = 1e-12;
     int arcs = g->graph->arc_count;
 
     for (int i = 0; i < arcs; i++) {
@@ -456,10 +450,8 @@ static void price_loads(generator *g, const banyan_split *division, const double
 
         g->mixed[i] = PROOF * (double)division->price[i] / worth + (1 - PROOF) * full / loaded +
                       (learned > 0 ? LEARNED_SHARE * g->now[i] / learned : 0);
-        largest = fmax(largest, g->mixed[i]);
     }
-    for (int i = 0; i < arcs; i++)
-        g->asked[i] = (int64_t)nearbyint(g->mixed[i] / largest * PRICE_SCALE);
+    banyan_fraction_scaled_prices(g->mixed, arcs, g->asked);
     banyan_pair_packing_measure_in(&g->oracle, g->asked);
     banyan_pair_packing_measure_out(&g->oracle, g->asked);
 }

@@ -66,27 +66,17 @@ static void find_arcs(splitter *s, int idle)
 static banyan_status make_flow(splitter *s, banyan_error *err)
 {
     const banyan_joined_network *network = s->network;
-    int pairs = s->in_count * s->out_count, edges = s->alive_count + pairs + network->graph->active_count,
-        e = 0;
-    int *src = banyan_alloc((size_t)edges, sizeof *src), *dst = banyan_alloc((size_t)edges, sizeof *dst);
-    banyan_status status = src && dst ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    int pairs = s->in_count * s->out_count, active = network->graph->active_count;
+    banyan_status status =
+        banyan_flow_create(network->graph->node_count + 1, s->alive_count + pairs + active, &s->flow, err);
 
-    for (int i = 0; !status && i < s->alive_count; i++, e++) {
-        src[e] = network->arcs[s->alive[i]].src;
-        dst[e] = network->arcs[s->alive[i]].dst;
-    }
-    for (int i = 0; !status && i < pairs; i++, e++) {
-        src[e] = network->arcs[s->in[i / s->out_count]].src;
-        dst[e] = network->arcs[s->out[i % s->out_count]].dst;
-    }
-    for (int i = 0; !status && i < network->graph->active_count; i++, e++) {
-        src[e] = network->graph->node_count;
-        dst[e] = network->graph->active[i];
-    }
-    if (!status)
-        status = banyan_flow_create(network->graph->node_count + 1, edges, src, dst, &s->flow, err);
-    banyan_free(src);
-    banyan_free(dst);
+    for (int i = 0; !status && i < s->alive_count; i++)
+        banyan_flow_join(s->flow, network->arcs[s->alive[i]].src, network->arcs[s->alive[i]].dst);
+    for (int i = 0; !status && i < pairs; i++)
+        banyan_flow_join(s->flow, network->arcs[s->in[i / s->out_count]].src,
+                         network->arcs[s->out[i % s->out_count]].dst);
+    for (int i = 0; !status && i < active; i++)
+        banyan_flow_join(s->flow, network->graph->node_count, network->graph->active[i]);
     return status;
 }
 
@@ -335,30 +325,6 @@ static int set_units(banyan_joined_network *network, banyan_fraction rate)
     return is_exact;
 }
 
-banyan_status banyan_joined_network_init(banyan_joined_network *out, const banyan_graph *graph, int towards,
-                                         banyan_fraction rate, banyan_error *err)
-{
-    banyan_status status = BANYAN_SUCCESS;
-
-    *out = (banyan_joined_network){.graph = graph, .towards = towards};
-    out->arc_count = (size_t)graph->arc_count;
-    out->arc_capacity = out->arc_count;
-    out->arcs = banyan_alloc(out->arc_count, sizeof *out->arcs);
-    if (!out->arcs)
-        return banyan_fail_memory(err);
-    if (!set_units(out, rate))
-        status = lower_demand(out, err);
-    if (status)
-        banyan_joined_network_fini(out);
-    return status;
-}
-
-void banyan_joined_network_fini(banyan_joined_network *network)
-{
-    banyan_free(network->arcs);
-    network->arcs = NULL;
-}
-
 /* The idle node with the fewest pairs of an arc in and an arc out (as in the elimination of unknowns,
  * Markowitz 1957); -1: none is left. */
 static int choose_node(const banyan_joined_network *network, int *in, int *out)
@@ -380,7 +346,7 @@ static int choose_node(const banyan_joined_network *network, int *in, int *out)
     return best;
 }
 
-banyan_status banyan_joined_network_split(banyan_joined_network *network, banyan_error *err)
+static banyan_status split_all(banyan_joined_network *network, banyan_error *err)
 {
     size_t nodes = (size_t)network->graph->node_count;
     int *in = banyan_alloc(nodes, sizeof *in), *out = banyan_alloc(nodes, sizeof *out), is_split = 0;
@@ -392,4 +358,30 @@ banyan_status banyan_joined_network_split(banyan_joined_network *network, banyan
     banyan_free(in);
     banyan_free(out);
     return !status && is_split ? lower_demand(network, err) : status;
+}
+
+banyan_status banyan_joined_network_init(banyan_joined_network *out, const banyan_graph *graph, int towards,
+                                         banyan_fraction rate, banyan_error *err)
+{
+    banyan_status status = BANYAN_SUCCESS;
+
+    *out = (banyan_joined_network){.graph = graph, .towards = towards};
+    out->arc_count = (size_t)graph->arc_count;
+    out->arc_capacity = out->arc_count;
+    out->arcs = banyan_alloc(out->arc_count, sizeof *out->arcs);
+    if (!out->arcs)
+        return banyan_fail_memory(err);
+    if (!set_units(out, rate))
+        status = lower_demand(out, err);
+    if (!status)
+        status = split_all(out, err);
+    if (status)
+        banyan_joined_network_fini(out);
+    return status;
+}
+
+void banyan_joined_network_fini(banyan_joined_network *network)
+{
+    banyan_free(network->arcs);
+    network->arcs = NULL;
 }

@@ -24,13 +24,11 @@ typedef struct {
 } banyan_joined_network;
 
 /* rate: of all active nodes together, in the graph's units, which cuts allow. Capacities are multiplied so
- * that each of them has a whole number of units of it; beyond many units, both are rounded down. */
+ * that each of them has a whole number of units of it; beyond many units, both are rounded down. Then every
+ * idle node is split off: the demand stays as it is where idle nodes have as much capacity in as out, and
+ * falls elsewhere, perhaps to 0. */
 banyan_status banyan_joined_network_init(banyan_joined_network *out, const banyan_graph *graph, int towards,
                                          banyan_fraction rate, banyan_error *err);
 void banyan_joined_network_fini(banyan_joined_network *network);
-
-/* Splits off every idle node. The demand stays as it is where idle nodes have as much capacity in as out, and
- * falls elsewhere, perhaps to 0. */
-banyan_status banyan_joined_network_split(banyan_joined_network *network, banyan_error *err);
 
 #endif

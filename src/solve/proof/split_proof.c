@@ -12,7 +12,7 @@ banyan_status banyan_split_find_whole(const banyan_divider *d, int64_t **out, ba
 {
     const double *value = banyan_lp_values(d->lp) + d->first_limit;
     int count = d->first_cut - d->first_limit + (int)d->cut_count;
-    double *weight = banyan_alloc((size_t)count + 1, sizeof *weight), largest = 0;
+    double *weight = banyan_alloc((size_t)count + 1, sizeof *weight);
     int64_t *whole = banyan_alloc((size_t)count + 1, sizeof *whole);
 
     *out = NULL;
@@ -21,13 +21,9 @@ banyan_status banyan_split_find_whole(const banyan_divider *d, int64_t **out, ba
         banyan_free(whole);
         return banyan_fail_memory(err);
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         weight[i] = fmax(0, value[i]);
-        largest = fmax(largest, weight[i]);
-    }
-    if (!banyan_fraction_small_integers(weight, count, BANYAN_DIVIDE_SMALL, 1e-7, whole))
-        for (int i = 0; i < count; i++)
-            whole[i] = (int64_t)nearbyint(weight[i] / largest * BANYAN_DIVIDE_LARGE);
+    banyan_fraction_whole_prices(weight, count, whole);
     banyan_free(weight);
     *out = whole;
     return BANYAN_SUCCESS;

@@ -16,22 +16,22 @@
 #include "solve/start/geometric_weights.h"
 #include "solve/start/pair_tools.h"
 
-#define AIM 0.9999      /* of the bound */
-#define WELL 0.991      /* of the bound: no other weights are tried, */
-#define BEST 0.999      /* or this where there may be more pairs than */
-#define NEAR 0.95       /* nor below this part of it, */
-#define NEARER 0.5      /* or this where idle nodes help */
-#define PLENTY 1.95     /* times of what is to come are left at a node: its arcs get no more expensive, */
-#define BEHIND 0.02     /* nor where a node has that much less than in the beginning; */
-#define SCARCE 1.0      /* else by this, times the square of what is missing */
-#define FLOOR 0.01      /* of the mean price: arcs without one */
-#define CHANCE 0.05     /* of it at most at random: so trees are not all the same where arcs are */
-#define USUAL_PAIRS 64. /* of more, as much less */
-#define COST_SCALE 1e6  /* of the mean price */
-#define NO_ROOM 1e12    /* and more, the less there is, */
-#define MAX_COST 1e15   /* but no more: trees' costs are to fit */
-#define LOST 5e-4       /* of the bound: if a pair loses more, those to come weigh */
-#define LOWER 0.93      /* as much, at most, */
+#define AIM 0.9999  /* of the bound */
+#define WELL 0.991  /* of the bound: no other weights are tried, */
+#define BEST 0.999  /* or this where there may be more pairs than */
+#define NEAR 0.95   /* nor below this part of it, */
+#define NEARER 0.5  /* or this where idle nodes help */
+#define PLENTY 1.95 /* times of what is to come are left at a node: its arcs get no more expensive, */
+#define BEHIND 0.02 /* nor where a node has that much less than in the beginning; */
+#define SCARCE 1.0  /* else by this, times the square of what is missing */
+#define FLOOR 0.01  /* of the mean price: arcs without one */
+/* of it at most at random, beyond BANYAN_USUAL_TREES as much less: so trees differ where arcs do not */
+#define CHANCE 0.05
+#define COST_SCALE 1e6 /* of the mean price */
+#define NO_ROOM 1e12   /* and more, the less there is, */
+#define MAX_COST 1e15  /* but no more: trees' costs are to fit */
+#define LOST 5e-4      /* of the bound: if a pair loses more, those to come weigh */
+#define LOWER 0.93     /* as much, at most, */
 #define MOST_LOWERED 12
 
 /* Where idle nodes help it is not clear beforehand what is best: roots as they are given, or where most is
@@ -317,7 +317,7 @@ static banyan_status attempt(const banyan_graph *graph, const double *root, int 
                              const banyan_geometric_weights_problem *problem, double *least,
                              banyan_pair_packing *packing, banyan_error *err)
 {
-    fitter f = {.part = root, .chance = fmin(1, USUAL_PAIRS / problem->tree_limit)};
+    fitter f = {.part = root, .chance = fmin(1, BANYAN_USUAL_TREES / problem->tree_limit)};
     int lowered = 0;
     banyan_status status = fitter_init(&f, graph, packing->price, *problem, err);
 

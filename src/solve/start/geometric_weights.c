@@ -19,21 +19,20 @@
 #include "core/alloc.h"
 #include "core/scratch.h"
 
-#define STEPS 2048    /* of the table, up to the widest, */
-#define WHOLE 1e-6    /* of a step may be missing in whole ones, */
-#define ROW 2052      /* in rows with room for all of them, of whole fours */
-#define FEE_ROUNDS 16 /* in which fees are found, */
-#define FEW_ROUNDS 4  /* or, once they are known for weights nearly the same, in these, */
-#define FIRST_FEE 0.3 /* from this part of the weight on, */
-#define FEE_STEP 0.3  /* by this part for each tree that wants to be one more, */
-#define MOST_STEP 0.2 /* but no more */
-#define FINER 0.9     /* steps in which weights are looked for, */
-#define HALVINGS 25   /* of which they are found, */
-#define LEAST 1e-4    /* down to this part of the widest */
+#define STEPS 2048      /* of the table, up to the widest, */
+#define WHOLE 1e-6      /* of a step may be missing in whole ones, */
+#define ROW (STEPS + 4) /* in rows with room for all of them, of whole fours */
+#define FEE_ROUNDS 16   /* in which fees are found, */
+#define FEW_ROUNDS 4    /* or, once they are known for weights nearly the same, in these, */
+#define FIRST_FEE 0.3   /* from this part of the weight on, */
+#define FEE_STEP 0.3    /* by this part for each tree that wants to be one more, */
+#define MOST_STEP 0.2   /* but no more */
+#define FINER 0.9       /* steps in which weights are looked for, */
+#define HALVINGS 25     /* of which they are found, */
+#define LEAST 1e-4      /* down to this part of the widest */
 /* times the mean price: a thing without one that has nothing left where it should have, and the same for */
 #define OVERUSED 1.0
-#define SPARE 0.1       /* of all such things more than should be left of them together */
-#define USUAL_TREES 64. /* for which falls are given */
+#define SPARE 0.1 /* of all such things more than should be left of them together */
 
 /* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one
  * before. */
@@ -215,7 +214,7 @@ static double sum_falling(const banyan_geometric_weights *fit, double first, dou
  * heavier than it can be, so that all come to the rate; where they cannot, they fall by less. */
 static void choose_weights(banyan_geometric_weights *fit, double rate, double most)
 {
-    double part = pow(fit->fall, USUAL_TREES / fit->tree_count), least = 0, flat = 1;
+    double part = pow(fit->fall, BANYAN_USUAL_TREES / fit->tree_count), least = 0, flat = 1;
 
     if (sum_falling(fit, most, part, NULL) < rate) {
         for (int i = 0; i < 50; i++) {

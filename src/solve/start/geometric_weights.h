@@ -11,6 +11,9 @@ typedef struct banyan_geometric_weights banyan_geometric_weights;
 
 enum { BANYAN_GEOMETRIC_ATTEMPTS = 3 };
 
+/* what is given for that many is converted for other numbers of trees */
+#define BANYAN_USUAL_TREES 64.
+
 typedef struct {
     int count;           /* things */
     const double *width; /* of each */

@@ -28,7 +28,6 @@
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
 #define MOST 3    /* times full, and more, is all the same: prices stay finite */
 #define PROOF 0.5 /* share of the proof's prices */
-#define SAME 1e-9 /* by which shares that are the same may differ */
 #define HOP 3     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
 typedef struct {
@@ -399,7 +398,7 @@ static int choose_root(const grower *g)
             !(g->graph->role[v] & BANYAN_NODE_ACTIVE || (g->problem->root[v] > 0 && !g->graph->symmetric)))
             continue;
         lag = g->graph->symmetric ? -fullness(g, v) : g->problem->root[v] / g->roots * g->done - g->rooted[v];
-        if (lag > most + SAME) {
+        if (lag > most + BANYAN_SAME) {
             most = lag;
             best = v;
         }
@@ -418,7 +417,7 @@ static int choose_idle_root(const grower *g)
         if (!(g->graph->role[v] & BANYAN_NODE_ACTIVE) && may_be_root(g, v)) {
             double full = fullness(g, v);
 
-            if (full < least - SAME) {
+            if (full < least - BANYAN_SAME) {
                 least = full;
                 best = v;
             }
