@@ -7,8 +7,8 @@ same model, batches and ranks, a few steps of one and a few of the other in turn
 
 Prints the time of an iteration, their ratio, the hidden share of the communication, and the exposed time against what the
 scheduler predicted, both as means of all ranks: how long backward() waits once a rank's own gradients are ready. --json
-gives the same as one line. The schedule has its third plan before anything is counted; its prediction is noted then,
-and held against the iterations that follow.
+gives the same as one line. Before anything is counted the schedule has tried its plan and DDP's buckets; which of them it took is told. The
+plan's prediction is noted then, and compared with the iterations that follow, or with those of the trial if the buckets were taken.
 
 An iteration counts from the end of the one before to its own: the mean of all ranks, of that the median. Ranks follow one
 another without a barrier, as in training, so it does not matter which of those that share a processor has its turn first.
@@ -110,6 +110,7 @@ def compete(options):
     while not has_figures(options, schedule):
         ours.run(options, options.steps)
     stats = mean_of_ranks(promised, schedule.stats())
+    options.verdict = schedule.verdict
     for one in contestants:
         one.share_times()
     schedule.close()
@@ -142,20 +143,24 @@ def share_stolen(options, before, after):
 
 
 def wait_for_plan(options, ours, schedule):
-    """Steps until all ranks have so many plans, and one more; as many between two barriers as when they count."""
-    for _ in range(20):
+    """Steps until the schedule has tried both ways, and one more; as many between two barriers as when they count."""
+    for _ in range(100):
         ours.run(options, options.steps + 1)
         stats = schedule.stats()
-        plan = torch.tensor(stats.plan if stats else 0)
-        dist.all_reduce(plan, op=dist.ReduceOp.MIN, group=options.gloo)
-        if plan >= options.plans:
+        ready = torch.tensor(int(stats is not None and stats.plan >= options.plans and schedule.is_decided))
+        dist.all_reduce(ready, op=dist.ReduceOp.MIN, group=options.gloo)
+        if ready:
             break
     ours.run(options, 1)
 
 
+def takes_buckets(verdict):
+    return verdict is not None and not verdict.is_plan_faster
+
+
 def has_figures(options, schedule):
-    """On all ranks: a plan that was made just now has none yet."""
-    has = torch.tensor(float(schedule.stats().measured_step_s > 0))
+    """On all ranks: a plan that was made just now has none yet, and gets none if DDP's buckets were taken."""
+    has = torch.tensor(float(schedule.stats().measured_step_s > 0 or takes_buckets(schedule.verdict)))
     dist.all_reduce(has, op=dist.ReduceOp.MIN, group=options.gloo)
     return has.item() > 0
 
@@ -169,7 +174,10 @@ def mean_of_ranks(promised, found):
     return dataclasses.replace(found, **dict(zip(names, (figures / dist.get_world_size()).tolist())))
 
 
-CSV_COLUMNS = ["machine", "model", "parameters_M", "gbps", "gloo_s", "banyan_s", "exposed_s", "predicted_exposed_s", "hidden_percent", "buckets_s"]
+CSV_COLUMNS = [
+    *("machine", "model", "parameters_M", "gbps", "gloo_s", "banyan_s", "exposed_s", "predicted_exposed_s", "hidden_percent", "buckets_s"),
+    *("taken", "tried_plan_s", "tried_buckets_s"),
+]
 
 
 def append_csv(options, result):
@@ -185,9 +193,10 @@ def append_csv(options, result):
                        f"are means.\n# machine {options.machine}: {platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}, "
                        f"{datetime.date.today()}, commit {commit or 'unknown'}\n{','.join(CSV_COLUMNS)}\n")
         csv.writer(file, lineterminator="\n").writerow(
-            [options.machine, result["model"], f"{result['parameters'] / 1e6:.1f}", speed[1] if speed else "", f"{result['gloo_s']:.3f}",
-             f"{result['banyan_s']:.3f}", f"{result['exposed_s']:.3f}", f"{result['predicted_exposed_s']:.3f}",
-             f"{100 * result['hidden_share']:.0f}", "" if buckets is None else f"{buckets:.3f}"])
+            [options.machine, result["model"], f"{result['parameters'] / 1e6:.1f}", speed[1] if speed else "", f"{result['gloo_s']:.4f}",
+             f"{result['banyan_s']:.4f}", f"{result['exposed_s']:.4f}", f"{result['predicted_exposed_s']:.4f}",
+             f"{100 * result['hidden_share']:.0f}", "" if buckets is None else f"{buckets:.4f}", result["taken"],
+             *("" if result[name] is None else f"{result[name]:.4f}" for name in ("tried_plan_s", "tried_buckets_s"))])
 
 
 def tell(options, gloo, ours, stats, others):
@@ -216,6 +225,9 @@ def tell(options, gloo, ours, stats, others):
         "s_per_byte": stats.s_per_byte,
         "stolen": options.stolen,
         "rounds_again": options.again,
+        "taken": "buckets" if takes_buckets(options.verdict) else "plan",
+        "tried_plan_s": options.verdict and options.verdict.plan_s,
+        "tried_buckets_s": options.verdict and options.verdict.buckets_s,
     }
     for other in others:
         result[f"{other.name}_s"] = statistics.median(other.times)
@@ -230,7 +242,7 @@ def tell(options, gloo, ours, stats, others):
         f"{result['model']:>6} {result['parameters'] / 1e6:5.1f} M  {result['network']:<20} gloo {theirs_s:6.3f} s  "
         f"banyan {ours_s:6.3f} s  {result['ratio']:5.2f}x  hidden {100 * stats.hidden_share:3.0f} %  exposed "
         f"{stats.measured_exposed_s:.3f} s (predicted {stats.predicted_exposed_s:.3f})  {stats.groups} groups, "
-        f"{stats.streams} at a time  losses within {drift:.0e}  worst {max(gloo.times):.3f} and {max(ours.times):.3f} s  "
+        f"{stats.streams} at a time, {result['taken']} taken  losses within {drift:.0e}  worst {max(gloo.times):.3f} and {max(ours.times):.3f} s  "
         f"stolen {100 * options.stolen:.1f} %, {options.again} rounds again",
         flush=True,
     )
@@ -244,7 +256,7 @@ def main():
     parser.add_argument("--steps", type=int, default=2, help="of each that count, in each round")
     parser.add_argument("--profile", type=int, default=2, help="iterations that the scheduler profiles")
     parser.add_argument("--warm", type=int, default=2, help="steps of the others before anything is counted")
-    parser.add_argument("--plans", type=int, default=3, help="that the scheduler makes before anything is counted")
+    parser.add_argument("--plans", type=int, default=2, help="that the scheduler makes before anything is counted")
     parser.add_argument("--measure-ms", type=int, default=2000)
     parser.add_argument("--policy", default=None)
     parser.add_argument("--plain", action="store_true", help="also Banyan with the buckets that DDP makes")

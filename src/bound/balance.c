@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/effort.h"
 #include "solve/net/lp.h"
 #include "solve/net/work.h"
@@ -57,6 +58,7 @@ typedef struct {
     double *entry;
     double *point; /* by arc: capacities, a mean of the program's in all rounds */
     double served; /* the least share of all that reaches an active node in the current round */
+    banyan_scratch memory;
 } program;
 
 static int from(const program *p, int arc)
@@ -106,12 +108,8 @@ static void program_fini(program *p)
 {
     banyan_lp_destroy(p->lp);
     banyan_flow_destroy(p->flow);
-    banyan_free(p->node);
-    banyan_free(p->sign);
+    banyan_scratch_free(&p->memory);
     banyan_free(p->cuts);
-    banyan_free(p->row);
-    banyan_free(p->entry);
-    banyan_free(p->point);
 }
 
 /* What an arc can be of use for: a tree has fewer edges than there are nodes, each a path through nodes
@@ -187,18 +185,17 @@ static banyan_status add_cut(program *p, const unsigned char *inside, banyan_err
 static banyan_status program_init(program *p, double cut, banyan_error *err)
 {
     size_t arcs = (size_t)p->graph->arc_count, nodes = (size_t)p->graph->node_count;
-    double *upper = banyan_alloc(arcs + 1, sizeof *upper);
+    double *upper = banyan_scratch_take(&p->memory, arcs + 1, sizeof *upper);
     banyan_status status;
 
     p->share = cut / p->graph->active_count;
     p->worth = (double)p->graph->active_count * p->graph->active_count;
-    p->node = banyan_alloc(2 * nodes, sizeof *p->node);
-    p->sign = banyan_alloc(2 * nodes, sizeof *p->sign);
-    p->row = banyan_alloc(arcs, sizeof *p->row);
-    p->entry = banyan_alloc(arcs, sizeof *p->entry);
-    p->point = banyan_alloc(arcs, sizeof *p->point);
-    status = upper && p->node && p->sign && p->row && p->entry && p->point ? BANYAN_SUCCESS
-                                                                           : banyan_fail_memory(err);
+    p->node = banyan_scratch_take(&p->memory, 2 * nodes, sizeof *p->node);
+    p->sign = banyan_scratch_take(&p->memory, 2 * nodes, sizeof *p->sign);
+    p->row = banyan_scratch_take(&p->memory, arcs, sizeof *p->row);
+    p->entry = banyan_scratch_take(&p->memory, arcs, sizeof *p->entry);
+    p->point = banyan_scratch_take(&p->memory, arcs, sizeof *p->point);
+    status = banyan_scratch_check(&p->memory, err);
     if (!status)
         status = banyan_graph_make_flow(p->graph, 1, &p->flow, err);
     if (!status) {
@@ -209,7 +206,6 @@ static banyan_status program_init(program *p, double cut, banyan_error *err)
         add_prices(p);
         add_potentials(p);
     }
-    banyan_free(upper);
     return status;
 }
 

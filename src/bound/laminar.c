@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/alloc.h"
+#include "core/scratch.h"
 #include "core/sort.h"
 
 typedef struct {
@@ -36,6 +36,7 @@ typedef struct {
     size_t members, most;
     int count;
     banyan_cut_family *out;
+    banyan_scratch memory;
 } kruskal;
 
 int banyan_laminar_applies(const banyan_graph *graph, const int64_t *price)
@@ -43,34 +44,20 @@ int banyan_laminar_applies(const banyan_graph *graph, const int64_t *price)
     return banyan_graph_has_even_prices(graph, price) && !banyan_graph_has_helpers(graph);
 }
 
-static void kruskal_fini(kruskal *k)
-{
-    banyan_free(k->distance);
-    banyan_free(k->nearest);
-    banyan_free(k->events);
-    banyan_free(k->top);
-    banyan_free(k->next);
-    banyan_free(k->last);
-    banyan_free(k->birth);
-    banyan_free(k->sorted);
-}
-
 static banyan_status kruskal_init(kruskal *k, const banyan_graph *graph, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
 
     k->graph = graph;
-    k->distance = banyan_alloc(nodes, sizeof *k->distance);
-    k->nearest = banyan_alloc(nodes, sizeof *k->nearest);
-    k->events = banyan_alloc(arcs + nodes, sizeof *k->events);
-    k->top = banyan_alloc(nodes, sizeof *k->top);
-    k->next = banyan_alloc(nodes, sizeof *k->next);
-    k->last = banyan_alloc(nodes, sizeof *k->last);
-    k->birth = banyan_alloc(nodes, sizeof *k->birth);
-    k->sorted = banyan_alloc(nodes, sizeof *k->sorted);
-    return k->distance && k->nearest && k->events && k->top && k->next && k->last && k->birth && k->sorted
-               ? BANYAN_SUCCESS
-               : banyan_fail_memory(err);
+    k->distance = banyan_scratch_take(&k->memory, nodes, sizeof *k->distance);
+    k->nearest = banyan_scratch_take(&k->memory, nodes, sizeof *k->nearest);
+    k->events = banyan_scratch_take(&k->memory, arcs + nodes, sizeof *k->events);
+    k->top = banyan_scratch_take(&k->memory, nodes, sizeof *k->top);
+    k->next = banyan_scratch_take(&k->memory, nodes, sizeof *k->next);
+    k->last = banyan_scratch_take(&k->memory, nodes, sizeof *k->last);
+    k->birth = banyan_scratch_take(&k->memory, nodes, sizeof *k->birth);
+    k->sorted = banyan_scratch_take(&k->memory, nodes, sizeof *k->sorted);
+    return banyan_scratch_check(&k->memory, err);
 }
 
 /* Over nodes that forward, which are few in a row: as many rounds as that. */
@@ -200,6 +187,6 @@ banyan_status banyan_laminar_cuts(const banyan_graph *graph, const int64_t *pric
         for (int v = 0; v < graph->node_count; v++)
             out->potential[v] = k.nearest[v] == v ? 0 : -k.distance[v];
     }
-    kruskal_fini(&k);
+    banyan_scratch_free(&k.memory);
     return status;
 }

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/cut/endpoint_service.h"
 #include "solve/cut/strength.h"
 #include "solve/oracle/spanning.h"
@@ -39,29 +40,20 @@ typedef struct {
     int *neighbour;        /* by part: the only other part that it is joined to; -1 none, -2 several */
     banyan_status (*judge)(void *context, banyan_error *err);
     void *context;
+    banyan_scratch memory;
 } partitions;
-
-static void partitions_fini(partitions *p)
-{
-    banyan_free(p->part);
-    banyan_free(p->leave);
-    banyan_free(p->come);
-    banyan_free(p->held);
-    banyan_free(p->neighbour);
-}
 
 static banyan_status partitions_init(partitions *p, const banyan_graph *graph, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
 
     p->graph = graph;
-    p->part = banyan_alloc(nodes, sizeof *p->part);
-    p->leave = banyan_alloc(nodes, sizeof *p->leave);
-    p->come = banyan_alloc(nodes, sizeof *p->come);
-    p->held = banyan_alloc(nodes, sizeof *p->held);
-    p->neighbour = banyan_alloc(nodes, sizeof *p->neighbour);
-    return p->part && p->leave && p->come && p->held && p->neighbour ? BANYAN_SUCCESS
-                                                                     : banyan_fail_memory(err);
+    p->part = banyan_scratch_take(&p->memory, nodes, sizeof *p->part);
+    p->leave = banyan_scratch_take(&p->memory, nodes, sizeof *p->leave);
+    p->come = banyan_scratch_take(&p->memory, nodes, sizeof *p->come);
+    p->held = banyan_scratch_take(&p->memory, nodes, sizeof *p->held);
+    p->neighbour = banyan_scratch_take(&p->memory, nodes, sizeof *p->neighbour);
+    return banyan_scratch_check(&p->memory, err);
 }
 
 static void part_all(partitions *p)
@@ -420,7 +412,7 @@ banyan_status banyan_large_solve(const banyan_graph *graph, banyan_allreduce_bou
         status = offer_service(&s, err);
     if (!status)
         status = offer_strength(&s, err);
-    partitions_fini(&p);
+    banyan_scratch_free(&p.memory);
     banyan_free(s.price);
     return status;
 }
@@ -477,6 +469,6 @@ banyan_status banyan_large_gather(const banyan_graph *graph, int towards, banyan
         status = visit(&p, err);
     if (!status)
         *out = banyan_fraction_make((banyan_wide)s.best.num * graph->active_count, s.best.den);
-    partitions_fini(&p);
+    banyan_scratch_free(&p.memory);
     return status;
 }

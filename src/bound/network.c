@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/oracle/steiner.h"
 
 #define LEAST_RATE 1e-290 /* bytes/s: below this doubles lose digits */
@@ -22,6 +23,7 @@ typedef struct {
     int *src, *dst, *link;
     double *capacity;
     int arc_count;
+    banyan_scratch memory;
 } sketch;
 
 banyan_status banyan_relays_parse(const char *text, banyan_relays *out, banyan_error *err)
@@ -275,41 +277,35 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
                                    banyan_relays relays, banyan_graph **out, banyan_error *err)
 {
     size_t nodes = (size_t)topology->node_count, links = (size_t)topology->link_count;
-    sketch s = {.role = banyan_alloc(nodes, 1), .gone = banyan_alloc(nodes, 1)};
+    sketch s = {0};
+    banyan_graph_input input;
     banyan_status status;
 
     *out = NULL;
-    s.neighbour = banyan_alloc(2 * nodes, sizeof(int));
-    s.src = banyan_alloc(links, sizeof(int));
-    s.dst = banyan_alloc(links, sizeof(int));
-    s.link = banyan_alloc(links, sizeof(int));
-    s.capacity = banyan_alloc(links, sizeof(double));
-    if (s.role && s.gone && s.neighbour && s.src && s.dst && s.link && s.capacity) {
-        banyan_graph_input input = {topology->node_count, s.role, 0, s.src, s.dst, s.capacity, s.link};
-
+    s.role = banyan_scratch_take(&s.memory, nodes, 1);
+    s.gone = banyan_scratch_take(&s.memory, nodes, 1);
+    s.neighbour = banyan_scratch_take(&s.memory, 2 * nodes, sizeof(int));
+    s.src = banyan_scratch_take(&s.memory, links, sizeof(int));
+    s.dst = banyan_scratch_take(&s.memory, links, sizeof(int));
+    s.link = banyan_scratch_take(&s.memory, links, sizeof(int));
+    s.capacity = banyan_scratch_take(&s.memory, links, sizeof(double));
+    status = banyan_scratch_check(&s.memory, err);
+    if (!status) {
         give_roles(&s, topology, active, active_count, relays);
         remove_dead_ends(&s, topology);
         take_links(&s, topology);
-        input.arc_count = s.arc_count;
         status = narrow(&s, topology, active, active_count, err);
-        if (!status)
-            status = banyan_graph_create(&input, out, err);
-        if (!status)
-            status = check_reach(topology, *out, err);
-        if (status) {
-            banyan_graph_destroy(*out);
-            *out = NULL;
-        }
-    } else {
-        status = banyan_fail_memory(err);
     }
-    banyan_free(s.role);
-    banyan_free(s.gone);
-    banyan_free(s.neighbour);
-    banyan_free(s.src);
-    banyan_free(s.dst);
-    banyan_free(s.link);
-    banyan_free(s.capacity);
+    input = (banyan_graph_input){topology->node_count, s.role, s.arc_count, s.src, s.dst, s.capacity, s.link};
+    if (!status)
+        status = banyan_graph_create(&input, out, err);
+    if (!status)
+        status = check_reach(topology, *out, err);
+    if (status) {
+        banyan_graph_destroy(*out);
+        *out = NULL;
+    }
+    banyan_scratch_free(&s.memory);
     return status;
 }
 

@@ -19,6 +19,11 @@ void *banyan_scratch_take(banyan_scratch *scratch, size_t count, size_t size)
     return memory;
 }
 
+banyan_status banyan_scratch_check(const banyan_scratch *scratch, banyan_error *err)
+{
+    return scratch->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
+}
+
 void banyan_scratch_free(banyan_scratch *scratch)
 {
     while (scratch->count)

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "core/status.h"
+
 typedef struct {
     void **block;
     size_t count, capacity;
@@ -15,7 +17,10 @@ typedef struct {
 /* Zeroed memory for count things of size bytes, until banyan_scratch_free. NULL and failed when memory runs out. */
 void *banyan_scratch_take(banyan_scratch *scratch, size_t count, size_t size);
 
-/* All that was taken; then it is as at the beginning. */
+/* Whether all that was wanted was taken, as a status. */
+banyan_status banyan_scratch_check(const banyan_scratch *scratch, banyan_error *err);
+
+/* Frees all that was taken; then it is as at the beginning. */
 void banyan_scratch_free(banyan_scratch *scratch);
 
 #endif

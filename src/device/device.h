@@ -28,14 +28,29 @@ typedef struct {
 
 typedef struct banyan_device_event banyan_device_event;
 
-/* A piece of the device's memory as other processes can find it. */
+enum { BANYAN_DEVICE_MAX_BLOCKS = 32 };
+
+/* Physical memory that its owner has mapped at addresses of his choice; fd is the owner's. */
 typedef struct {
-    uint64_t base;       /* of the allocation, in its owner's addresses */
+    uint64_t number; /* never used again in this process */
+    uint64_t bytes;
+    int32_t fd;
+} banyan_device_block;
+
+/* A piece of the device's memory as other processes can find it: an allocation by its handle, or blocks that
+ * lie side by side at the owner's addresses. */
+typedef struct {
+    uint64_t base;       /* of the allocation, or the first block, in its owner's addresses */
     uint64_t allocation; /* its number, never used again in this process */
-    uint64_t bytes;      /* of the allocation */
+    uint64_t bytes;      /* of the allocation, or all blocks */
     uint64_t process;    /* its owner */
     unsigned char handle[64];
+    uint32_t block_count; /* 0: the handle counts */
+    banyan_device_block blocks[BANYAN_DEVICE_MAX_BLOCKS];
 } banyan_device_share;
+
+/* Blocks of other processes that are mapped here, as far apart as at their owners'. */
+typedef struct banyan_device_regions banyan_device_regions;
 
 /* One step of a stream on a word of registered memory. A wait ends when the word equals the value. */
 typedef struct {
@@ -101,6 +116,15 @@ struct banyan_device_table {
     banyan_status (*map)(banyan_device *device, const banyan_device_share *share, void **out,
                          banyan_error *err);
     void (*unmap)(banyan_device *device, void *mapped);
+
+    /* The same for memory in blocks. alloc_block makes some that can be shared so, whatever else the driver
+     * refuses. map_blocks keeps what it has mapped in *regions, which begins as NULL, and maps a block only
+     * once; unmap_blocks gives all back. */
+    banyan_status (*alloc_block)(banyan_device *device, size_t bytes, void **out, banyan_error *err);
+    void (*free_block)(banyan_device *device, void *memory);
+    banyan_status (*map_blocks)(banyan_device *device, banyan_device_regions **regions,
+                                const banyan_device_share *share, void **out, banyan_error *err);
+    void (*unmap_blocks)(banyan_device *device, banyan_device_regions *regions);
 
     /* Makes the kernel of a datatype ready, which may block; then runs it. */
     banyan_status (*prepare)(banyan_device *device, banyan_datatype type, banyan_error *err);

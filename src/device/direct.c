@@ -51,6 +51,11 @@ banyan_status banyan_direct_create(const banyan_direct_options *options, banyan_
 
 /* ---- Ends. */
 
+static void free_window_memory(banyan_direct *direct, void *memory)
+{
+    (direct->maps_handles ? direct->table->free : direct->table->free_block)(direct->device, memory);
+}
+
 static uint32_t live_generation(uint32_t call)
 {
     return call / BANYAN_DIRECT_LIVE + 1;
@@ -109,7 +114,7 @@ void banyan_direct_destroy(banyan_direct *direct)
         banyan_direct_window *next = direct->windows->next;
 
         if (is_drained)
-            direct->table->free(direct->device, direct->windows->memory);
+            free_window_memory(direct, direct->windows->memory);
         direct->table->event_destroy(direct->device, direct->windows->free_again);
         banyan_free(direct->windows);
         direct->windows = next;
@@ -175,11 +180,12 @@ static banyan_status make_window(banyan_direct *direct, size_t bytes, int is_kep
     banyan_status status = window ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status)
-        status = direct->table->alloc(direct->device, 2 * bytes, &memory, err);
+        status = (direct->maps_handles ? direct->table->alloc
+                                       : direct->table->alloc_block)(direct->device, 2 * bytes, &memory, err);
     if (!status)
         status = direct->table->event_create(direct->device, &window->free_again, err);
     if (status) {
-        direct->table->free(direct->device, memory);
+        free_window_memory(direct, memory);
         banyan_free(window);
         return status;
     }
@@ -237,26 +243,35 @@ static banyan_status choose_slot(banyan_direct *direct, void *stream, posting *p
     return BANYAN_SUCCESS;
 }
 
+static banyan_status share(banyan_direct *direct, const void *memory, size_t bytes, banyan_device_share *out,
+                           banyan_error *err)
+{
+    banyan_status status = direct->table->share(direct->device, memory, bytes, out, err);
+
+    if (!status && !(out->block_count ? direct->maps_blocks : direct->maps_handles))
+        status = banyan_fail(err, BANYAN_UNSUPPORTED, "other ranks cannot map that memory");
+    return status;
+}
+
 /* Where the others find the two vectors: where they are, or in a window. */
 static banyan_status locate(banyan_direct *direct, const banyan_direct_call *call, posting *p,
                             banyan_error *err)
 {
     banyan_direct_slot *own = banyan_direct_slot_of(direct, direct->options.rank, p->slot);
     size_t bytes = call->count * banyan_datatype_bytes(call->type);
-    banyan_status status = direct->table->share(direct->device, call->send, bytes, &own->send, err);
+    banyan_status status = share(direct, call->send, bytes, &own->send, err);
 
     if (!status && call->recv == call->send)
         own->recv = own->send;
     else if (!status)
-        status = direct->table->share(direct->device, call->recv, bytes, &own->recv, err);
+        status = share(direct, call->recv, bytes, &own->recv, err);
     own->send_offset = (uint64_t)(uintptr_t)call->send - own->send.base;
     own->recv_offset = (uint64_t)(uintptr_t)call->recv - own->recv.base;
     if (status != BANYAN_UNSUPPORTED)
         return status;
     status = find_window(direct, bytes, p->is_graph, &p->window, err);
     if (!status)
-        status =
-            direct->table->share(direct->device, p->window->memory, 2 * p->window->bytes, &own->send, err);
+        status = share(direct, p->window->memory, 2 * p->window->bytes, &own->send, err);
     if (status)
         return status;
     own->recv = own->send;

@@ -69,7 +69,7 @@ struct banyan_direct_plan {
 typedef struct banyan_direct_window banyan_direct_window;
 struct banyan_direct_window {
     banyan_direct_window *next;
-    char *memory; /* room for an input and a result */
+    char *memory; /* room for an input and a result; a block where allocations have no handles */
     size_t bytes; /* of one of them */
     int is_kept;  /* a graph's own */
     banyan_device_event *free_again;
@@ -86,6 +86,7 @@ struct banyan_direct {
     banyan_direct_slot *slots[BANYAN_DEVICE_MAX_RANKS]; /* by rank, BANYAN_DIRECT_SLOTS each */
     uint64_t addresses[BANYAN_DEVICE_MAX_RANKS];        /* by rank: the same as the device calls it */
     int is_registered[BANYAN_DEVICE_MAX_RANKS];
+    int maps_handles, maps_blocks; /* leaders map memory that is shared so; the same on all ranks */
     banyan_direct_local local[BANYAN_DIRECT_SLOTS];
     banyan_direct_plan *plans;
     banyan_direct_window *windows;
@@ -101,6 +102,7 @@ struct banyan_direct {
     uint32_t oldest; /* live call that may not have been let go */
     banyan_direct_mapping mappings[BANYAN_DIRECT_KNOWN];
     int mapping_count;
+    banyan_device_regions *regions; /* blocks of all ranks that a leader has mapped */
 };
 
 /* direct_meet.c: finds the others' memory. *is_ready is the same on all ranks. */

@@ -2,8 +2,9 @@
 /* device/direct_meet.c: how the ranks of a host find each other's words and memory.
  *
  * Each rank makes its slots in a memfd, says which process and descriptor that is, and shares a little of its
- * device's memory for a trial. Leaders map everything of everybody, others only their own. If anything of
- * that fails anywhere, all ranks hear of it and there is no direct way. */
+ * device's memory for a trial, once by a handle and once as a block. Leaders map everything of everybody,
+ * others only their own. If anything else fails anywhere, or both trials, all ranks hear of it and there is
+ * no direct way. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,8 +21,10 @@ typedef struct {
     int32_t fd;
     uint64_t process, device, inode;
     unsigned char uuid[16];
-    banyan_device_share trial;
+    banyan_device_share trial, block_trial; /* without bytes where there is none */
 } card;
+
+enum { REACHED = 1, HANDLES = 2, BLOCKS = 4 }; /* what a rank has found to work */
 
 static size_t region_bytes(void)
 {
@@ -35,8 +38,8 @@ static banyan_direct_slot *map_region(int fd)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* 0: this rank cannot take part. */
-static int make_own(banyan_direct *direct, card *mine)
+/* 0: this rank cannot take part. The caller frees the block, if there is one, when all have tried. */
+static int make_own(banyan_direct *direct, card *mine, void **trial_block)
 {
     size_t scratch = BANYAN_DIRECT_SLOTS * sizeof(banyan_device_reduction);
     int rank = direct->options.rank;
@@ -53,9 +56,14 @@ static int make_own(banyan_direct *direct, card *mine)
                                        &direct->addresses[rank], NULL))
         return 0;
     direct->is_registered[rank] = 1;
-    if (direct->table->alloc(direct->device, scratch, &direct->scratch, NULL) ||
-        direct->table->share(direct->device, direct->scratch, scratch, &mine->trial, NULL))
+    if (direct->table->alloc(direct->device, scratch, &direct->scratch, NULL))
         return 0;
+    if (direct->table->share(direct->device, direct->scratch, scratch, &mine->trial, NULL))
+        mine->trial.bytes = 0;
+    *trial_block = NULL;
+    if (!direct->table->alloc_block || direct->table->alloc_block(direct->device, 1, trial_block, NULL) ||
+        direct->table->share(direct->device, *trial_block, 1, &mine->block_trial, NULL))
+        mine->block_trial.bytes = 0;
     mine->fd = direct->fd;
     mine->process = (uint64_t)getpid();
     mine->device = (uint64_t)facts.st_dev;
@@ -83,25 +91,38 @@ static banyan_direct_slot *map_theirs(const card *theirs)
     return slots;
 }
 
-static int reach(banyan_direct *direct, int rank, const card *theirs)
+/* How a leader can map the other's memory. */
+static unsigned try_to_map(banyan_direct *direct, const card *theirs)
 {
+    unsigned found = 0;
     void *trial;
 
+    if (theirs->trial.bytes && !direct->table->map(direct->device, &theirs->trial, &trial, NULL)) {
+        direct->table->unmap(direct->device, trial);
+        found |= HANDLES;
+    }
+    if (theirs->block_trial.bytes && direct->table->map_blocks &&
+        !direct->table->map_blocks(direct->device, &direct->regions, &theirs->block_trial, &trial, NULL))
+        found |= BLOCKS;
+    return found;
+}
+
+static unsigned reach(banyan_direct *direct, int rank, const card *theirs)
+{
+    unsigned offered = (theirs->trial.bytes ? HANDLES : 0u) | (theirs->block_trial.bytes ? BLOCKS : 0u);
+
     if (rank == direct->options.rank)
-        return 1;
+        return REACHED | offered;
     direct->slots[rank] = map_theirs(theirs);
     if (!direct->slots[rank])
         return 0;
     if (direct->number < 0)
-        return 1;
+        return REACHED | offered;
     if (direct->table->register_memory(direct->device, direct->slots[rank], region_bytes(),
                                        &direct->addresses[rank], NULL))
         return 0;
     direct->is_registered[rank] = 1;
-    if (direct->table->map(direct->device, &theirs->trial, &trial, NULL))
-        return 0;
-    direct->table->unmap(direct->device, trial);
-    return 1;
+    return REACHED | try_to_map(direct, theirs);
 }
 
 /* The lowest rank of each device. */
@@ -125,26 +146,33 @@ banyan_status banyan_direct_meet(banyan_direct *direct, int *is_ready, banyan_er
 {
     const banyan_direct_options *o = &direct->options;
     card mine = {.is_able = 0}, *cards = banyan_alloc((size_t)o->size, sizeof *cards);
-    unsigned char reached = 1, all[BANYAN_DEVICE_MAX_RANKS] = {0};
+    unsigned char said, all[BANYAN_DEVICE_MAX_RANKS] = {0};
+    unsigned found = REACHED | HANDLES | BLOCKS;
+    void *trial_block = NULL;
     banyan_status status;
 
     *is_ready = 0;
     if (!cards)
         return banyan_fail_memory(err);
-    mine.is_able = (uint32_t)make_own(direct, &mine);
+    mine.is_able = (uint32_t)make_own(direct, &mine, &trial_block);
     status = o->gather(o->context, &mine, sizeof mine, cards, err);
     for (int i = 0; i < o->size && !status; i++)
-        reached = reached && cards[i].is_able;
-    if (!status && reached) {
+        found = cards[i].is_able ? found : 0;
+    if (!status && found) {
         choose_leaders(direct, cards);
-        for (int i = 0; i < o->size && reached; i++)
-            reached = (unsigned char)reach(direct, i, &cards[i]);
+        for (int i = 0; i < o->size && found; i++)
+            found &= reach(direct, i, &cards[i]);
     }
+    said = (unsigned char)found;
     if (!status)
-        status = o->gather(o->context, &reached, 1, all, err);
-    *is_ready = !status;
+        status = o->gather(o->context, &said, 1, all, err);
     for (int i = 0; i < o->size; i++)
-        *is_ready = *is_ready && all[i];
+        found &= all[i];
+    direct->maps_handles = !status && (found & HANDLES);
+    direct->maps_blocks = !status && (found & BLOCKS);
+    *is_ready = !status && (found & REACHED) && (direct->maps_handles || direct->maps_blocks);
+    if (trial_block)
+        direct->table->free_block(direct->device, trial_block);
     banyan_free(cards);
     return status;
 }
@@ -153,6 +181,8 @@ void banyan_direct_part(banyan_direct *direct)
 {
     for (int i = 0; i < direct->mapping_count; i++)
         direct->table->unmap(direct->device, direct->mappings[i].mapped);
+    if (direct->regions)
+        direct->table->unmap_blocks(direct->device, direct->regions);
     for (int i = 0; i < direct->options.size; i++) {
         if (direct->is_registered[i])
             direct->table->unregister_memory(direct->device, direct->slots[i]);

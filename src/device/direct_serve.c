@@ -42,6 +42,9 @@ static char *find_mapping(banyan_direct *direct, int rank, const banyan_device_s
 
     if (rank == direct->options.rank)
         return (char *)(uintptr_t)share->base;
+    if (share->block_count)
+        return direct->table->map_blocks(direct->device, &direct->regions, share, &mapped, err) ? NULL
+                                                                                                : mapped;
     for (int i = 0; i < direct->mapping_count; i++) {
         m = &direct->mappings[i];
         if (m->rank == rank && m->base == share->base && m->allocation == share->allocation)

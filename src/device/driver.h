@@ -18,6 +18,24 @@ typedef struct {
     char bytes[64];
 } banyan_driver_handle; /* of shared memory */
 
+typedef struct {
+    int type, id;
+} banyan_driver_place;
+
+/* What cuMemCreate is told: 32 bytes. */
+typedef struct {
+    int type, handle_types;
+    banyan_driver_place place;
+    void *unused;
+    unsigned char flags[8];
+} banyan_driver_block;
+
+/* What cuMemSetAccess is told. */
+typedef struct {
+    banyan_driver_place place;
+    int flags;
+} banyan_driver_access;
+
 /* A step of cuStreamBatchMemOp: 48 bytes. */
 typedef struct {
     uint32_t operation;
@@ -34,7 +52,11 @@ enum {
     BANYAN_DRIVER_NOT_READY = 600, /* the same in both */
     BANYAN_DRIVER_WAIT = 1,
     BANYAN_DRIVER_WRITE = 2,
-    BANYAN_DRIVER_WAIT_EQUAL = 1
+    BANYAN_DRIVER_WAIT_EQUAL = 1,
+    BANYAN_DRIVER_FILE_DESCRIPTOR = 1, /* how a block of memory is shared, also as a bit */
+    BANYAN_DRIVER_PINNED = 1,
+    BANYAN_DRIVER_ON_DEVICE = 1,
+    BANYAN_DRIVER_READ_WRITE = 3
 };
 
 /* X(field, needed, arguments, CUDA's name, CUDA version of this form, name before cuGetProcAddress, HIP's
@@ -94,6 +116,24 @@ enum {
       11000, "cuIpcOpenMemHandle_v2", "hipIpcOpenMemHandle")                                                 \
     X(unmap, 0, (uint64_t address), "cuIpcCloseMemHandle", 4010, "cuIpcCloseMemHandle",                      \
       "hipIpcCloseMemHandle")                                                                                \
+    X(block_create, 0,                                                                                       \
+      (uint64_t * block, size_t bytes, const banyan_driver_block *properties, uint64_t flags),               \
+      "cuMemCreate", 10020, "cuMemCreate", NULL)                                                             \
+    X(block_release, 0, (uint64_t block), "cuMemRelease", 10020, "cuMemRelease", NULL)                       \
+    X(block_retain, 0, (uint64_t * block, void *address), "cuMemRetainAllocationHandle", 11000,              \
+      "cuMemRetainAllocationHandle", NULL)                                                                   \
+    X(block_export, 0, (void *out, uint64_t block, int type, uint64_t flags),                                \
+      "cuMemExportToShareableHandle", 10020, "cuMemExportToShareableHandle", NULL)                           \
+    X(block_import, 0, (uint64_t * block, void *handle, int type), "cuMemImportFromShareableHandle", 10020,  \
+      "cuMemImportFromShareableHandle", NULL)                                                                \
+    X(block_map, 0, (uint64_t address, size_t bytes, size_t offset, uint64_t block, uint64_t flags),         \
+      "cuMemMap", 10020, "cuMemMap", NULL)                                                                   \
+    X(block_unmap, 0, (uint64_t address, size_t bytes), "cuMemUnmap", 10020, "cuMemUnmap", NULL)             \
+    X(block_access, 0, (uint64_t address, size_t bytes, const banyan_driver_access *access, size_t count),   \
+      "cuMemSetAccess", 10020, "cuMemSetAccess", NULL)                                                       \
+    X(reserve, 0, (uint64_t * address, size_t bytes, size_t alignment, uint64_t wanted, uint64_t flags),     \
+      "cuMemAddressReserve", 10020, "cuMemAddressReserve", NULL)                                             \
+    X(unreserve, 0, (uint64_t address, size_t bytes), "cuMemAddressFree", 10020, "cuMemAddressFree", NULL)   \
     X(module_load, 0, (void **module, const void *image), "cuModuleLoadData", 2000, "cuModuleLoadData",      \
       NULL)                                                                                                  \
     X(function, 0, (void **function, void *module, const char *name), "cuModuleGetFunction", 2000,           \

@@ -11,13 +11,12 @@
 #include <unistd.h>
 
 #include "core/alloc.h"
-#include "device/driver.h"
+#include "device/gpu_internal.h"
 #include "device/ptx.h"
 
 enum {
     MAX_DEVICES = 64,
     MAX_WORDS = 4 * BANYAN_DEVICE_MAX_RANKS,
-    KNOWN = 64, /* allocations whose handles are remembered */
     BLOCK = 256,
     BLOCKS_PER_SM = 8,
     FEW_BLOCKS = 4,     /* may each read the host's memory */
@@ -25,8 +24,7 @@ enum {
     NO_TIMES = 2,       /* flag of events */
     LAZY_PEER = 1,      /* flag of mapping */
     REGISTER_FLAGS = 3, /* for all contexts, and with an address on the device */
-    COPY_DEFAULT = 4,   /* HIP: finds out by itself what the two memories are */
-    RELAXED = 2         /* a thread may allocate while a stream is being captured */
+    COPY_DEFAULT = 4    /* HIP: finds out by itself what the two memories are */
 };
 
 /* Numbers of CUDA's attributes. */
@@ -40,64 +38,22 @@ enum {
     RANGE_BYTES = 12
 };
 
-typedef struct {
-    banyan_device head;
-    const banyan_driver *driver;
-    int device, sm_count;
-    void *context;
-    pthread_mutex_t lock;
-    /* guarded by lock: */
-    void *functions[BANYAN_BFLOAT16 + 1][3]; /* loads 2 or 4 inputs at once; brings the reduction */
-    banyan_device_share known[KNOWN];
-    int known_count, next_known;
-} gpu;
-
 /* Smaller allocations share a block of the device's memory, and another process can map a block only once. */
 #define OWN_BLOCK ((size_t)2 << 20)
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static gpu *cuda_devices[MAX_DEVICES], *hip_devices[MAX_DEVICES];
 
-static gpu *gpu_of(banyan_device *device)
-{
-    return (gpu *)device;
-}
-
-static banyan_status fail(const gpu *g, int error, const char *what, banyan_error *err)
-{
-    const char *text = NULL;
-
-    if (g->driver->error_text)
-        g->driver->error_text(error, &text);
-    return banyan_fail(err, BANYAN_UNHANDLED_CUDA_ERROR, "%s device %d: %s failed with error %d (%s)",
-                       g->head.table->name, g->head.ordinal, what, error, text ? text : "no text");
-}
-
-/* Every call is made in the device's context, whatever the thread has had before. */
-static banyan_status enter(const gpu *g, banyan_error *err)
-{
-    int error = g->driver->context_push(g->context);
-
-    return error ? fail(g, error, "entering its context", err) : BANYAN_SUCCESS;
-}
-
-static void leave(const gpu *g)
-{
-    void *context;
-
-    g->driver->context_pop(&context);
-}
-
 #define CALL(g, what, call)                                                                                  \
     do {                                                                                                     \
-        banyan_status entered = enter(g, err);                                                               \
+        banyan_status entered = banyan_gpu_enter(g, err);                                                    \
         int error;                                                                                           \
                                                                                                              \
         if (entered)                                                                                         \
             return entered;                                                                                  \
         error = (call);                                                                                      \
-        leave(g);                                                                                            \
-        return error ? fail(g, error, what, err) : BANYAN_SUCCESS;                                           \
+        banyan_gpu_leave(g);                                                                                 \
+        return error ? banyan_gpu_fail(g, error, what, err) : BANYAN_SUCCESS;                                \
     } while (0)
 
 /* ---- Opening. */
@@ -150,7 +106,7 @@ static banyan_status set_up(gpu *g, banyan_error *err)
     if (!error)
         error = driver->context_retain(&g->context, g->device);
     if (error)
-        return fail(g, error, "opening it", err);
+        return banyan_gpu_fail(g, error, "opening it", err);
     memcpy(g->head.uuid, uuid.bytes, sizeof g->head.uuid);
     g->sm_count = attribute(g, SM_COUNT);
     g->head.memory_bytes_per_s = memory_rate(g);
@@ -206,38 +162,22 @@ static banyan_status open_hip(int ordinal, banyan_device **out, banyan_error *er
 
 /* ---- Memory. */
 
-/* Allocations, also of the host's memory, are allowed while another stream is being captured. */
-static int relax(const gpu *g)
-{
-    int mode = RELAXED;
-
-    if (g->driver->capture_mode)
-        g->driver->capture_mode(&mode);
-    return mode;
-}
-
-static void restore(const gpu *g, int mode)
-{
-    if (g->driver->capture_mode)
-        g->driver->capture_mode(&mode);
-}
-
 static banyan_status alloc_memory(banyan_device *device, size_t bytes, void **out, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     uint64_t address = 0;
-    banyan_status status = enter(g, err);
+    banyan_status status = banyan_gpu_enter(g, err);
     int error, mode;
 
     *out = NULL;
     if (status)
         return status;
-    mode = relax(g);
+    mode = banyan_gpu_relax(g);
     error = g->driver->alloc(&address, (bytes / OWN_BLOCK + 1) * OWN_BLOCK);
-    restore(g, mode);
-    leave(g);
+    banyan_gpu_restore(g, mode);
+    banyan_gpu_leave(g);
     if (error) {
-        fail(g, error, "allocating", err);
+        banyan_gpu_fail(g, error, "allocating", err);
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s device %d has no memory for %zu bytes",
                            device->table->name, device->ordinal, bytes);
     }
@@ -247,74 +187,74 @@ static banyan_status alloc_memory(banyan_device *device, size_t bytes, void **ou
 
 static void free_memory(banyan_device *device, void *memory)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
-    if (!memory || enter(g, NULL))
+    if (!memory || banyan_gpu_enter(g, NULL))
         return;
     g->driver->free((uint64_t)(uintptr_t)memory);
-    leave(g);
+    banyan_gpu_leave(g);
 }
 
 static banyan_status register_memory(banyan_device *device, void *memory, size_t bytes, uint64_t *address,
                                      banyan_error *err)
 {
-    gpu *g = gpu_of(device);
-    banyan_status status = enter(g, err);
+    gpu *g = banyan_gpu_of(device);
+    banyan_status status = banyan_gpu_enter(g, err);
     int error, mode;
 
     if (status)
         return status;
-    mode = relax(g);
+    mode = banyan_gpu_relax(g);
     error = g->driver->host_register(memory, bytes, REGISTER_FLAGS);
     if (!error)
         error = g->driver->host_address(address, memory, 0);
-    restore(g, mode);
-    leave(g);
-    return error ? fail(g, error, "page-locking the host's memory", err) : BANYAN_SUCCESS;
+    banyan_gpu_restore(g, mode);
+    banyan_gpu_leave(g);
+    return error ? banyan_gpu_fail(g, error, "page-locking the host's memory", err) : BANYAN_SUCCESS;
 }
 
 static void unregister_memory(banyan_device *device, void *memory)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
-    if (enter(g, NULL))
+    if (banyan_gpu_enter(g, NULL))
         return;
     g->driver->host_unregister(memory);
-    leave(g);
+    banyan_gpu_leave(g);
 }
 
 /* ---- Streams. */
 
 static banyan_status stream_create(banyan_device *device, void **out, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
-    banyan_status status = enter(g, err);
+    gpu *g = banyan_gpu_of(device);
+    banyan_status status = banyan_gpu_enter(g, err);
     int error, mode, lowest = 0, highest = 0;
 
     *out = NULL;
     if (status)
         return status;
-    mode = relax(g);
+    mode = banyan_gpu_relax(g);
     g->driver->priorities(&lowest, &highest);
     error = g->driver->stream_create(out, NOT_BLOCKING, highest);
-    restore(g, mode);
-    leave(g);
-    return error ? fail(g, error, "creating a stream", err) : BANYAN_SUCCESS;
+    banyan_gpu_restore(g, mode);
+    banyan_gpu_leave(g);
+    return error ? banyan_gpu_fail(g, error, "creating a stream", err) : BANYAN_SUCCESS;
 }
 
 static void stream_destroy(banyan_device *device, void *stream)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
-    if (!stream || enter(g, NULL))
+    if (!stream || banyan_gpu_enter(g, NULL))
         return;
     g->driver->stream_destroy(stream);
-    leave(g);
+    banyan_gpu_leave(g);
 }
 
 static banyan_status synchronize(banyan_device *device, void *stream, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
     CALL(g, "synchronizing a stream", g->driver->stream_synchronize(stream));
 }
@@ -322,7 +262,7 @@ static banyan_status synchronize(banyan_device *device, void *stream, banyan_err
 static banyan_status copy(banyan_device *device, void *stream, void *into, const void *from, size_t bytes,
                           banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     uint64_t to = (uint64_t)(uintptr_t)into, source = (uint64_t)(uintptr_t)from;
 
     CALL(g, "a copy",
@@ -332,7 +272,7 @@ static banyan_status copy(banyan_device *device, void *stream, void *into, const
 
 static banyan_status event_create(banyan_device *device, banyan_device_event **out, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
     *out = NULL;
     CALL(g, "creating an event", g->driver->event_create((void **)out, NO_TIMES));
@@ -340,18 +280,18 @@ static banyan_status event_create(banyan_device *device, banyan_device_event **o
 
 static void event_destroy(banyan_device *device, banyan_device_event *event)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
-    if (!event || enter(g, NULL))
+    if (!event || banyan_gpu_enter(g, NULL))
         return;
     g->driver->event_destroy(event);
-    leave(g);
+    banyan_gpu_leave(g);
 }
 
 static banyan_status record(banyan_device *device, void *stream, banyan_device_event *event,
                             banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
     CALL(g, "recording an event", g->driver->event_record(event, stream));
 }
@@ -359,30 +299,30 @@ static banyan_status record(banyan_device *device, void *stream, banyan_device_e
 static banyan_status wait_event(banyan_device *device, void *stream, banyan_device_event *event,
                                 banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
     CALL(g, "waiting for an event", g->driver->stream_wait(stream, event, 0));
 }
 
 static banyan_status is_ready(banyan_device *device, banyan_device_event *event, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
-    banyan_status status = enter(g, err);
+    gpu *g = banyan_gpu_of(device);
+    banyan_status status = banyan_gpu_enter(g, err);
     int error;
 
     if (status)
         return status;
     error = g->driver->event_query(event);
-    leave(g);
+    banyan_gpu_leave(g);
     if (error == BANYAN_DRIVER_NOT_READY)
         return BANYAN_IN_PROGRESS;
-    return error ? fail(g, error, "what a stream was doing", err) : BANYAN_SUCCESS;
+    return error ? banyan_gpu_fail(g, error, "what a stream was doing", err) : BANYAN_SUCCESS;
 }
 
 static banyan_status words(banyan_device *device, void *stream, const banyan_device_word *list, int count,
                            banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     banyan_driver_word steps[MAX_WORDS] = {{0}};
 
     if (!g->driver->words)
@@ -400,21 +340,22 @@ static banyan_status words(banyan_device *device, void *stream, const banyan_dev
 
 static int is_capturing(banyan_device *device, void *stream)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     int capturing = 0;
 
-    if (!g->driver->is_capturing || enter(g, NULL))
+    if (!g->driver->is_capturing || banyan_gpu_enter(g, NULL))
         return 0;
     if (g->driver->is_capturing(stream, &capturing))
         capturing = 0;
-    leave(g);
+    banyan_gpu_leave(g);
     return capturing != 0;
 }
 
 /* ---- Sharing with other processes. */
 
 /* What the driver says about an address; memory that was freed and taken again has another number. */
-static banyan_status look_up(const gpu *g, const void *memory, banyan_device_share *out, banyan_error *err)
+static banyan_status look_up(const gpu *g, const void *memory, banyan_device_share *out, int *has_handle,
+                             banyan_error *err)
 {
     int numbers[] = {IS_IPC, RANGE_BEGIN, RANGE_BYTES, BUFFER_ID}, error;
     int is_ipc = 0;
@@ -423,23 +364,21 @@ static banyan_status look_up(const gpu *g, const void *memory, banyan_device_sha
     void *values[] = {&is_ipc, &begin, &bytes, &id};
     banyan_status status;
 
-    if (!g->driver->pointer_attributes || !g->driver->share)
+    if (!g->driver->pointer_attributes)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the driver cannot share memory");
-    status = enter(g, err);
+    status = banyan_gpu_enter(g, err);
     if (status)
         return status;
     error = g->driver->pointer_attributes(4, numbers, values, (uint64_t)(uintptr_t)memory);
-    leave(g);
+    banyan_gpu_leave(g);
     if (error)
-        return fail(g, error, "asking what memory that is", err);
+        return banyan_gpu_fail(g, error, "asking what memory that is", err);
     if (!begin)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "address %p is not memory of %s device %d", memory,
                            g->head.table->name, g->head.ordinal);
-    if (!is_ipc || bytes < OWN_BLOCK)
-        return banyan_fail(err, BANYAN_UNSUPPORTED,
-                           "that memory was allocated in a way that cannot be shared");
     *out =
         (banyan_device_share){.base = begin, .allocation = id, .bytes = bytes, .process = (uint64_t)getpid()};
+    *has_handle = g->driver->share && is_ipc && bytes >= OWN_BLOCK;
     return BANYAN_SUCCESS;
 }
 
@@ -454,14 +393,16 @@ static const banyan_device_share *find_known(const gpu *g, const banyan_device_s
 static banyan_status share(banyan_device *device, const void *memory, size_t bytes, banyan_device_share *out,
                            banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     const banyan_device_share *known;
     banyan_driver_handle handle;
-    banyan_status status = look_up(g, memory, out, err);
-    int error = 0;
+    int error = 0, has_handle = 0;
+    banyan_status status = look_up(g, memory, out, &has_handle, err);
 
     if (status)
         return status;
+    if (!has_handle)
+        return banyan_gpu_share_blocks(g, memory, bytes, out, err);
     if ((uint64_t)(uintptr_t)memory - out->base + bytes > out->bytes)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%zu bytes at %p reach beyond their allocation",
                            bytes, memory);
@@ -470,31 +411,31 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
     if (known) {
         *out = *known;
     } else {
-        status = enter(g, err);
+        status = banyan_gpu_enter(g, err);
         if (!status) {
-            int mode = relax(g);
+            int mode = banyan_gpu_relax(g);
 
             error = g->driver->share(&handle, out->base);
-            restore(g, mode);
-            leave(g);
+            banyan_gpu_restore(g, mode);
+            banyan_gpu_leave(g);
         }
         if (!status && !error) {
             memcpy(out->handle, handle.bytes, sizeof out->handle);
             g->known[g->next_known] = *out;
-            g->next_known = (g->next_known + 1) % KNOWN;
-            g->known_count += g->known_count < KNOWN;
+            g->next_known = (g->next_known + 1) % BANYAN_GPU_KNOWN;
+            g->known_count += g->known_count < BANYAN_GPU_KNOWN;
         }
     }
     pthread_mutex_unlock(&g->lock);
     if (error)
-        status = fail(g, error, "sharing memory", err);
+        status = banyan_gpu_fail(g, error, "sharing memory", err);
     return status;
 }
 
 static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out,
                          banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     banyan_driver_handle handle;
     uint64_t address = 0;
     banyan_status status;
@@ -504,25 +445,25 @@ static banyan_status map(banyan_device *device, const banyan_device_share *share
     if (!g->driver->map)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the driver cannot map another process's memory");
     memcpy(handle.bytes, shared->handle, sizeof handle.bytes);
-    status = enter(g, err);
+    status = banyan_gpu_enter(g, err);
     if (status)
         return status;
     error = g->driver->map(&address, handle, LAZY_PEER);
-    leave(g);
+    banyan_gpu_leave(g);
     if (error)
-        return fail(g, error, "mapping another process's memory", err);
+        return banyan_gpu_fail(g, error, "mapping another process's memory", err);
     *out = (void *)(uintptr_t)address;
     return BANYAN_SUCCESS;
 }
 
 static void unmap(banyan_device *device, void *mapped)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
-    if (!mapped || enter(g, NULL))
+    if (!mapped || banyan_gpu_enter(g, NULL))
         return;
     g->driver->unmap((uint64_t)(uintptr_t)mapped);
-    leave(g);
+    banyan_gpu_leave(g);
 }
 
 /* ---- The kernel. */
@@ -533,19 +474,19 @@ static int load(gpu *g, banyan_datatype type, void *functions[3])
     static const char *const names[] = {"2", "4", "fetch"};
     void *module;
     char name[64];
-    int mode = relax(g), error = g->driver->module_load(&module, banyan_device_ptx(type));
+    int mode = banyan_gpu_relax(g), error = g->driver->module_load(&module, banyan_device_ptx(type));
 
     for (int i = 0; i < 3 && !error; i++) {
         snprintf(name, sizeof name, "banyan_reduce_%s_%s", banyan_datatype_string(type), names[i]);
         error = g->driver->function(&functions[i], module, name);
     }
-    restore(g, mode);
+    banyan_gpu_restore(g, mode);
     return error;
 }
 
 static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
     banyan_status status = BANYAN_SUCCESS;
     int error = 0;
 
@@ -553,14 +494,14 @@ static banyan_status prepare(banyan_device *device, banyan_datatype type, banyan
         return banyan_fail(err, BANYAN_UNSUPPORTED, "the driver runs no PTX");
     pthread_mutex_lock(&g->lock);
     if (!g->functions[type][2]) {
-        status = enter(g, err);
+        status = banyan_gpu_enter(g, err);
         if (!status) {
             error = load(g, type, g->functions[type]);
-            leave(g);
+            banyan_gpu_leave(g);
         }
     }
     pthread_mutex_unlock(&g->lock);
-    return error ? fail(g, error, "compiling the reduce kernel", err) : status;
+    return error ? banyan_gpu_fail(g, error, "compiling the reduce kernel", err) : status;
 }
 
 static int launch(const gpu *g, void *function, size_t blocks, void *stream, void **arguments)
@@ -591,7 +532,7 @@ static int start(gpu *g, void *stream, const banyan_device_task *task)
 static banyan_status reduce(banyan_device *device, void *stream, const banyan_device_task *task,
                             banyan_error *err)
 {
-    gpu *g = gpu_of(device);
+    gpu *g = banyan_gpu_of(device);
 
     CALL(g, "starting the reduce kernel", start(g, stream, task));
 }
@@ -612,6 +553,10 @@ const banyan_device_table banyan_device_table_cuda = {.name = "cuda",
                                                       .share = share,
                                                       .map = map,
                                                       .unmap = unmap,
+                                                      .alloc_block = banyan_gpu_alloc_block,
+                                                      .free_block = banyan_gpu_free_block,
+                                                      .map_blocks = banyan_gpu_map_blocks,
+                                                      .unmap_blocks = banyan_gpu_unmap_blocks,
                                                       .prepare = prepare,
                                                       .reduce = reduce};
 

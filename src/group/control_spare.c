@@ -6,8 +6,8 @@
  *            ── message 4 ── message 5 ──> eth1               takes whichever copy comes first.
  *
  * Messages are counted, not numbered: each connection carries them in order, and the spare one begins by
- * saying how many went before it (START). It is made once all have joined, since from then on the first one is
- * not made again. When either ends, the other one is all there is. Control messages are few and short, so
+ * saying how many went before it (START). It is made once all have joined, since from then on the first one
+ * is not made again. When either ends, the other one is all there is. Control messages are few and short, so
  * twice as many cost next to nothing. */
 #include <sys/epoll.h>
 #include <unistd.h>

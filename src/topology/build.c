@@ -185,6 +185,34 @@ void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, d
     banyan_topology_add_link(builder, b, a, bytes_per_s, latency_s);
 }
 
+static int add_end(banyan_topology_builder *builder, int a, int b, int first_link, const char *end)
+{
+    char name[2 * 256 + 32];
+
+    if (builder->status)
+        return -1;
+    snprintf(name, sizeof name, "%s-%s.%d.%s", name_of(builder, a), name_of(builder, b), first_link, end);
+    return banyan_topology_add_switch(builder, name);
+}
+
+void banyan_topology_add_half_duplex(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
+                                     double latency_s)
+{
+    int first_link = builder->status ? 0 : builder->topology->link_count, in, out;
+
+    if (a < 0 || b < 0 || a == b) {
+        banyan_topology_add_link(builder, a, b, bytes_per_s, latency_s); /* which says what is wrong */
+        return;
+    }
+    in = add_end(builder, a, b, first_link, "in");
+    out = add_end(builder, a, b, first_link, "out");
+    banyan_topology_add_link(builder, a, in, bytes_per_s, 0);
+    banyan_topology_add_link(builder, b, in, bytes_per_s, 0);
+    banyan_topology_add_link(builder, in, out, bytes_per_s, latency_s);
+    banyan_topology_add_link(builder, out, a, bytes_per_s, 0);
+    banyan_topology_add_link(builder, out, b, bytes_per_s, 0);
+}
+
 void banyan_topology_set_abilities(banyan_topology_builder *builder, int node, int can_multicast,
                                    int can_reduce)
 {

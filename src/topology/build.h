@@ -34,6 +34,11 @@ void banyan_topology_add_link(banyan_topology_builder *builder, int src, int dst
 void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
                                double latency_s);
 
+/* A cable whose directions share its bandwidth: both go through one link, between two switches that are made
+ * for it and named after the two ends and the first of its five links. */
+void banyan_topology_add_half_duplex(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
+                                     double latency_s);
+
 /* Abilities of a switch. */
 void banyan_topology_set_abilities(banyan_topology_builder *builder, int node, int can_multicast,
                                    int can_reduce);

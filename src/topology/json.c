@@ -112,7 +112,8 @@ static banyan_status read_node(const banyan_json *item, size_t index, banyan_top
     return BANYAN_SUCCESS;
 }
 
-/* Names to node ids while links are read: the builder has no index yet, so we make our own sorted one. */
+/* Names to node ids while links are read: the builder has no index yet, so we make our own sorted one, of the
+ * text's names: links may add nodes to the builder, which moves its own. */
 typedef struct {
     const char *name;
     int node;
@@ -140,24 +141,44 @@ static banyan_status find_end(const named *names, int count, const banyan_json *
     return BANYAN_SUCCESS;
 }
 
-static banyan_status read_link(const banyan_json *item, size_t index, const named *names,
+/* Whether the two directions share the bandwidth. */
+static banyan_status read_duplex(const banyan_json *item, size_t index, int both, int *is_half,
+                                 banyan_error *err)
+{
+    const banyan_json *field = banyan_json_field(item, "duplex");
+    const char *duplex = "full";
+
+    if (field && (!banyan_json_get_string(field, &duplex) ||
+                  (strcmp(duplex, "half") != 0 && strcmp(duplex, "full") != 0)))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "link %zu: \"duplex\" should be half or full",
+                           index);
+    *is_half = *duplex == 'h';
+    if (*is_half && !both)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "link %zu: half duplex is for a cable, which has \"both\": true", index);
+    return BANYAN_SUCCESS;
+}
+
+static banyan_status read_link(const banyan_json *item, size_t index, const named *names, int count,
                                banyan_topology_builder *builder, banyan_error *err)
 {
-    static const char *const known[] = {"src", "dst", "bytes_per_s", "latency_s", "both"};
+    static const char *const known[] = {"src", "dst", "bytes_per_s", "latency_s", "both", "duplex"};
     const banyan_json *latency_field;
     double bytes_per_s, latency_s = 0;
-    int src = -1, dst = -1, both, count = builder->topology->node_count;
+    int src = -1, dst = -1, both, is_half;
     char where[40];
     banyan_status status;
 
     snprintf(where, sizeof where, "link %zu", index);
-    status = check_fields(item, where, known, 5, err);
+    status = check_fields(item, where, known, 6, err);
     if (!status)
         status = find_end(names, count, item, "src", index, &src, err);
     if (!status)
         status = find_end(names, count, item, "dst", index, &dst, err);
     if (!status)
         status = get_flag(item, where, "both", &both, err);
+    if (!status)
+        status = read_duplex(item, index, both, &is_half, err);
     if (status)
         return status;
     if (!banyan_json_get_number(banyan_json_field(item, "bytes_per_s"), &bytes_per_s))
@@ -166,7 +187,9 @@ static banyan_status read_link(const banyan_json *item, size_t index, const name
     latency_field = banyan_json_field(item, "latency_s");
     if (latency_field && !banyan_json_get_number(latency_field, &latency_s))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "link %zu: \"latency_s\" should be a number", index);
-    if (both)
+    if (is_half)
+        banyan_topology_add_half_duplex(builder, src, dst, bytes_per_s, latency_s);
+    else if (both)
         banyan_topology_add_cable(builder, src, dst, bytes_per_s, latency_s);
     else
         banyan_topology_add_link(builder, src, dst, bytes_per_s, latency_s);
@@ -195,7 +218,7 @@ static banyan_status read_nodes(const banyan_json *root, banyan_topology_builder
 
 static banyan_status read_links(const banyan_json *root, banyan_topology_builder *builder, banyan_error *err)
 {
-    const banyan_json *array;
+    const banyan_json *array, *nodes = banyan_json_field(root, "nodes");
     banyan_status status = get_array(root, "links", &array, err);
     int count = builder->topology->node_count;
     named *names;
@@ -205,11 +228,13 @@ static banyan_status read_links(const banyan_json *root, banyan_topology_builder
     names = banyan_alloc((size_t)count, sizeof *names);
     if (!names)
         return banyan_fail_memory(err);
-    for (int i = 0; i < count; i++)
-        names[i] = (named){builder->pool.bytes + builder->topology->nodes[i].name, i};
+    for (int i = 0; i < count; i++) {
+        names[i] = (named){"", i};
+        banyan_json_get_string(banyan_json_field(banyan_json_item(nodes, (size_t)i), "name"), &names[i].name);
+    }
     qsort(names, (size_t)count, sizeof *names, by_name);
     for (size_t i = 0; !status && !builder->status && i < banyan_json_count(array); i++)
-        status = read_link(banyan_json_item(array, i), i, names, builder, err);
+        status = read_link(banyan_json_item(array, i), i, names, count, builder, err);
     banyan_free(names);
     return status;
 }

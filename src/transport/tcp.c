@@ -331,7 +331,7 @@ static void consume_inside(banyan_tcp_endpoint *e, int member, int stream, size_
         return;
     in->is_credit_due = 1;
     peer->credits_due++;
-    if (peer->link_count > 1)
+    if (peer->is_kept)
         banyan_tcp_flush_peer(e, peer);
     else
         banyan_tcp_flush_link(e, &peer->links[0]);

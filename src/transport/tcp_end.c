@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/tcp_end.c: how a connection ends: meant, without harm since the pair has others, or with its peer.
+/* transport/tcp_end.c: how a connection ends: meant, without harm since the pair has others, or with its
+ * peer.
  *
- * One that is given up is shut before it is read to its end, so that from then on nothing is acknowledged that
- * is not read. A connection that ends without a word, and without others, makes its peer suspect; what becomes
- * of that is tcp.c's. */
+ * One that is given up is shut before it is read to its end, so that from then on nothing is acknowledged
+ * that is not read. A connection that ends without a word, and without others, makes its peer suspect; what
+ * becomes of that is tcp.c's. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -58,12 +59,13 @@ void banyan_tcp_forget_frames(banyan_tcp_link *link)
         peer->links[i].is_lost_due = peer->links[i].is_lost;
 }
 
-/* One that is still being made may do without others that are. */
+/* One that is still being made may do without others that are. Over one interface, connections live and die
+ * together. */
 int banyan_tcp_can_do_without(const banyan_tcp_link *link)
 {
     int is_being_made = link->state != BANYAN_LINK_OPEN && !link->has_carried;
 
-    for (int i = 0; i < link->peer->link_count; i++) {
+    for (int i = 0; i < link->peer->link_count && link->peer->is_kept; i++) {
         const banyan_tcp_link *other = &link->peer->links[i];
 
         if (other != link && ((other->state == BANYAN_LINK_OPEN && !other->heard_bye) ||
@@ -84,7 +86,7 @@ static banyan_status read_to_end(banyan_tcp_endpoint *e, banyan_tcp_link *link, 
     return status == BANYAN_PEER_LOST ? BANYAN_SUCCESS : status;
 }
 
-/* 'from 10.0.0.1:4000 to 10.0.0.2:4000 was lost: the connection was closed'; NULL where there is no memory. */
+/* 'from 10.0.0.1:4000 to 10.0.0.2:4000 was lost: the connection was closed'; NULL: no memory. */
 static char *describe(const banyan_tcp_link *link, const char *why)
 {
     char words[2 * BANYAN_ADDRESS_TEXT + 300], from[BANYAN_ADDRESS_TEXT], to[BANYAN_ADDRESS_TEXT];

@@ -88,7 +88,7 @@ static int place_stream(banyan_tcp_link *link, int stream, int lane, banyan_erro
 
     if (!bytes)
         return 0;
-    if (link->peer->link_count > 1) {
+    if (link->peer->is_kept) {
         banyan_tcp_kept *kept = banyan_tcp_keep(link, stream, *placed, memory, bytes);
 
         if (!kept) {

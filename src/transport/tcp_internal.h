@@ -12,10 +12,10 @@
  * A receiver grants credit: up to which byte of a stream the sender may go. Whatever is on its way has room
  * in the stream's ring, so a link is always read to its end and no stream can hold up another.
  *
- * Of several links each may be lost without harm. What leaves is copied and kept until the other kernel has
- * acknowledged it (tcp_keep.c). When a link is lost, both ends read it to its end, close it, and tell each
- * other over another link how many bytes came (LOST). Then another link, the heir, carries what did not come
- * and whatever else the lost one had been dealt (tcp_lost.c). */
+ * Of links over several interfaces each may be lost without harm. What leaves is copied and kept until the
+ * other kernel has acknowledged it (tcp_keep.c). When a link is lost, both ends read it to its end, close it,
+ * and tell each other over another link how many bytes came (LOST). Then another link, the heir, carries what
+ * did not come and whatever else the lost one had been dealt (tcp_lost.c). */
 #ifndef BANYAN_TRANSPORT_TCP_INTERNAL_H
 #define BANYAN_TRANSPORT_TCP_INTERNAL_H
 
@@ -81,6 +81,7 @@ struct banyan_tcp_kept {
     size_t bytes;
     int stream;
     int is_again; /* it was sent over a link that is lost */
+    int is_block; /* it has room for a stripe, and is used again */
     char memory[];
 };
 
@@ -156,13 +157,15 @@ struct banyan_tcp_peer {
     int is_deferred; /* something short was offered: it waits for what follows, until the next wait */
     int link_count;
     banyan_tcp_link *links;
-    int heir;               /* the link that does the work of lost ones */
-    int awaited;            /* lost links of which the peer has not said what came */
-    int has_news;           /* it has said so of another one */
-    banyan_tcp_kept *again; /* to be sent again */
-    double turn;            /* whose it was last */
-    double pace;            /* bytes a second that may leave; 0: as many as will */
-    int64_t seen_ns;        /* when the interval began that rates are found in */
+    int is_kept;             /* what leaves is, since its links lead over several interfaces */
+    int heir;                /* the link that does the work of lost ones */
+    int awaited;             /* lost links of which the peer has not said what came */
+    int has_news;            /* it has said so of another one */
+    banyan_tcp_kept *again;  /* to be sent again */
+    banyan_tcp_kept *blocks; /* that are not in use */
+    double turn;             /* whose it was last */
+    double pace;             /* bytes a second that may leave; 0: as many as will */
+    int64_t seen_ns;         /* when the interval began that rates are found in */
 };
 
 typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
@@ -175,7 +178,7 @@ typedef struct {
     int has_changed;
     int has_deferred;   /* a peer is deferred */
     int retrying;       /* links that are */
-    int has_several;    /* peers with several links */
+    int has_several;    /* there are peers whose links lead over several interfaces */
     int64_t watched_ns; /* when these were last asked whether they are answered */
     int is_tended;      /* there may be such peers: all but who is failing holds this lock */
     pthread_mutex_t inside;
@@ -205,7 +208,7 @@ void banyan_tcp_give_up_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, cons
 
 /* tcp_link.c */
 banyan_status banyan_tcp_fail_watch(banyan_error *err);
-int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e);             /* connections to one peer */
+int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e);             /* interfaces to one peer */
 banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member); /* NULL: no memory */
 void banyan_tcp_retry_links(banyan_tcp_endpoint *e, int64_t now_ns);       /* those whose time has come */
 int64_t banyan_tcp_next_retry_ns(const banyan_tcp_endpoint *e);            /* INT64_MAX: none */

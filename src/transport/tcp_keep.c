@@ -13,14 +13,40 @@
 #include "core/alloc.h"
 #include "transport/tcp_internal.h"
 
+/* What is as long as a stripe lies in blocks that are used again, the last one first: it is in the cache. */
+static banyan_tcp_kept *find_room(banyan_tcp_peer *peer, size_t bytes)
+{
+    int is_block = bytes > BANYAN_TCP_STRIPE_BYTES / 2;
+    banyan_tcp_kept *kept = is_block ? peer->blocks : NULL;
+
+    if (kept)
+        peer->blocks = kept->next;
+    else
+        kept = banyan_realloc(NULL, sizeof *kept + (is_block ? (size_t)BANYAN_TCP_STRIPE_BYTES : bytes), 1);
+    if (kept)
+        *kept = (banyan_tcp_kept){.data = kept->memory, .bytes = bytes, .is_block = is_block};
+    return kept;
+}
+
+static void release(banyan_tcp_peer *peer, banyan_tcp_kept *kept)
+{
+    if (!kept->is_block) {
+        banyan_free(kept);
+        return;
+    }
+    kept->next = peer->blocks;
+    peer->blocks = kept;
+}
+
 banyan_tcp_kept *banyan_tcp_keep(banyan_tcp_link *link, int stream, uint64_t at, const char *memory,
                                  size_t bytes)
 {
-    banyan_tcp_kept *kept = banyan_realloc(NULL, sizeof *kept + bytes, 1);
+    banyan_tcp_kept *kept = find_room(link->peer, bytes);
 
     if (!kept)
         return NULL;
-    *kept = (banyan_tcp_kept){.at = at, .data = kept->memory, .bytes = bytes, .stream = stream};
+    kept->stream = stream;
+    kept->at = at;
     memcpy(kept->memory, memory, bytes);
     banyan_tcp_append_kept(link, kept);
     return kept;
@@ -43,7 +69,7 @@ void banyan_tcp_forget_acknowledged(banyan_tcp_link *link, uint64_t acknowledged
         banyan_tcp_kept *next = link->kept->next;
 
         link->forgotten_bytes = link->kept->begin + link->kept->bytes;
-        banyan_free(link->kept);
+        release(link->peer, link->kept);
         link->kept = next;
     }
 }
@@ -74,7 +100,7 @@ uint64_t banyan_tcp_take_back(banyan_tcp_link *link, uint64_t come)
         next = kept->next;
         cut(kept, come, link->sent_bytes);
         if (!kept->bytes) {
-            banyan_free(kept);
+            release(link->peer, kept);
             continue;
         }
         total += kept->bytes;
@@ -102,4 +128,5 @@ void banyan_tcp_drop_kept(banyan_tcp_peer *peer)
     for (int i = 0; i < peer->link_count; i++)
         drop_list(&peer->links[i].kept);
     drop_list(&peer->again);
+    drop_list(&peer->blocks);
 }

@@ -95,7 +95,7 @@ static int count_links(const banyan_tcp_endpoint *e, int member)
 
 int banyan_tcp_may_have_several(const banyan_tcp_endpoint *e)
 {
-    int is_any = e->meeting->connections > 1;
+    int is_any = 0;
 
     for (int i = 0; i < e->base.member_count && e->meeting->others && !is_any; i++)
         is_any = address_of(e, i, 1)->family != 0;
@@ -131,11 +131,11 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
     peer = banyan_alloc(1, sizeof *peer);
     if (!peer)
         return NULL;
-    e->has_several += count_links(e, member) > 1;
     peer->heir = -1;
     peer->member = member;
     peer->is_active = e->base.member < member;
     peer->link_count = count_links(e, member);
+    peer->is_kept = peer->link_count > e->meeting->connections;
     peer->links = banyan_alloc((size_t)peer->link_count, sizeof *peer->links);
     if (!peer->links) {
         banyan_free(peer);
@@ -149,6 +149,7 @@ banyan_tcp_peer *banyan_tcp_make_peer(banyan_tcp_endpoint *e, int member)
         peer->links[i].weight = 1;
     }
     e->peers[member] = peer;
+    e->has_several |= peer->is_kept;
     return peer;
 }
 

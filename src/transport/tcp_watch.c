@@ -53,7 +53,7 @@ void banyan_tcp_watch_links(banyan_tcp_endpoint *e, int64_t now_ns)
         return;
     e->watched_ns = now_ns;
     for (int i = 0; i < e->base.member_count; i++)
-        if (e->peers[i] && e->peers[i]->link_count > 1)
+        if (e->peers[i] && e->peers[i]->is_kept)
             watch_peer(e, e->peers[i]);
 }
 
@@ -81,7 +81,7 @@ static int is_delivered(const banyan_tcp_peer *peer)
 void banyan_tcp_deliver_rest(banyan_tcp_endpoint *e, int64_t deadline_ns)
 {
     for (int i = 0; i < e->base.member_count; i++)
-        while (e->peers[i] && e->peers[i]->link_count > 1 && !is_delivered(e->peers[i])) {
+        while (e->peers[i] && e->peers[i]->is_kept && !is_delivered(e->peers[i])) {
             int64_t now_ns = banyan_clock_ns();
 
             if (now_ns >= deadline_ns || banyan_first_failure_is_there(&e->failure) || e->is_withdrawn)

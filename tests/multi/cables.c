@@ -11,7 +11,7 @@
 
 #define COUNT ((size_t)1 << 20) /* 4 MiB: some 100 ms over both cables */
 
-enum { RANKS = 4, TIMEOUT_MS = 15000, USUAL_CALLS = 3, MOST_S = 5, JOIN_S = 120 };
+enum { RANKS = 4, TIMEOUT_MS = 20000, USUAL_CALLS = 3, MOST_S = 5, JOIN_S = 120 };
 
 static char place[64], left[32], right[32];
 

@@ -20,6 +20,8 @@ import banyan.torch
 from banyan.library import lib
 from banyan.torch import native
 from banyan.torch.environment import adopt_launcher
+from banyan.torch.schedule import Schedule
+from banyan.torch.trial import Trial, judge
 from banyan.torch.work import Worker
 
 TIMEOUT = datetime.timedelta(seconds=40)
@@ -377,6 +379,8 @@ def training():
     for schedule in (False, True):
         unused(rank, size, schedule)
     on_gloo(rank, size)
+    for slow in ("plan", "buckets"):
+        tried(rank, size, slow)
     dist.barrier()
     dist.destroy_process_group()
 
@@ -410,6 +414,30 @@ def on_gloo(rank, size):
     gloo = dist.new_group(list(range(size)), backend="gloo")
     plan = train_as_alone(rank, size, lambda m: DistributedDataParallel(m, process_group=gloo), 7)
     assert plan.stats().plan >= 1
+    plan.close()
+
+
+def tried(rank, size, slow):
+    """Plan and DDP's buckets take turns until one of them stays, on all ranks the same; gradients are right all the while."""
+    whole, name = Schedule.__dict__, "_finish" if slow == "plan" else "_reduce_plainly"
+    usual = whole[name]
+
+    def slowly(self, *arguments):
+        if arguments == () or arguments[0].is_last():  # once per iteration
+            time.sleep(0.05)
+        return usual(self, *arguments)
+
+    setattr(Schedule, name, slowly)
+    try:
+        plan = train_as_alone(rank, size, DistributedDataParallel, 60)
+    finally:
+        setattr(Schedule, name, usual)
+    assert plan.is_decided and plan.verdict.is_plan_faster == (slow == "buckets"), plan.verdict
+    times = torch.tensor([plan.verdict.plan_s, plan.verdict.buckets_s], dtype=torch.float64)
+    same = times.clone()
+    dist.broadcast(same, 0)
+    assert torch.equal(times, same) and abs(times[0] - times[1]) > 0.04, plan.verdict
+    assert slow == "buckets" or "DDP's buckets" in str(plan), str(plan)
     plan.close()
 
 
@@ -549,6 +577,20 @@ class Torch(unittest.TestCase):
         with self.assertRaisesRegex(RuntimeError, "has been destroyed"):
             dropped.wait(datetime.timedelta(seconds=20))
         may_go_on.set()
+
+    def test_a_plan_stays_only_if_it_was_faster_in_every_pair_of_turns(self):
+        for plan_s, slow_turn, stays in ((0.9, None, True), (1.0, None, False), (1.1, None, False), (0.9, 4, False)):
+            trial, turns = Trial(), []
+            while not trial.is_over:
+                turn = len(trial.times) // 4
+                turns[turn:] = [trial.takes_buckets]
+                is_first = len(trial.times) % 4 == 0  # on connections that were idle
+                trial.times.append(9.0 if is_first else 1.0 if trial.takes_buckets else 1.5 if turn == slow_turn else plan_s)
+            self.assertEqual(turns, [False, True, True, False] * 2 + [False, True])
+            verdict = judge(trial.times)
+            self.assertEqual((verdict.plan_s, verdict.buckets_s, verdict.is_plan_faster), (plan_s, 1.0, stays))
+        paused = [2.0 if i == 6 else seconds for i, seconds in enumerate(trial.times)]  # once, in a turn of the buckets
+        self.assertEqual(judge(paused), verdict)
 
     def test_collectives_are_right_for_every_dtype_and_group(self):
         ranks.on(3, collectives)

@@ -237,8 +237,8 @@ static void exchange_all(void)
             assert_int_equal(group.nodes[i].all[4 * k], k);
 }
 
-/* Of all ranks' connections, those to their first or to their second addresses: how many there are, counted at
- * both ends; they end where that is asked for. */
+/* Of all ranks' connections, those to their first or to their second addresses: how many there are, counted
+ * at both ends; they end where that is asked for. */
 static int find_connections(int is_second, int is_cut)
 {
     int count = 0;
@@ -261,7 +261,7 @@ static int all_have_spares(void)
     return find_connections(1, 0) == 2 * (group.size - 1);
 }
 
-/* Each message goes over both connections of a pair and is heard once; when the first ends, none is missing. */
+/* Each message goes over both connections of a pair and is heard once; none is missing when one ends. */
 static void check_spares(int size, int fanout, int is_second_cut)
 {
     unsigned char plan[100000] = {[sizeof plan - 1] = 7};

@@ -14,6 +14,7 @@
 
 #include "algorithms/forest/pack.h"
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/start/pair_tools.h"
 
 #define STEP 64.0      /* what an arc costs that bears little */
@@ -38,23 +39,12 @@ typedef struct {
     unsigned char *waits;
     int *way, way_count; /* arcs of the current edge */
     banyan_trees trees;
+    banyan_scratch memory;
 } layer;
 
 static void layer_fini(layer *l)
 {
-    banyan_free(l->origin);
-    banyan_free(l->first);
-    banyan_free(l->inside);
-    banyan_free(l->found);
-    banyan_free(l->load);
-    banyan_free(l->member);
-    banyan_free(l->gate);
-    banyan_free(l->depth);
-    banyan_free(l->far);
-    banyan_free(l->via);
-    banyan_free(l->queue);
-    banyan_free(l->waits);
-    banyan_free(l->way);
+    banyan_scratch_free(&l->memory);
     banyan_trees_fini(&l->trees);
 }
 
@@ -79,25 +69,23 @@ static banyan_status layer_init(layer *l, const banyan_graph *graph, const banya
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
 
-    *l = (layer){.graph = graph,
-                 .joined = joined,
-                 .origin = banyan_alloc((size_t)joined->graph->arc_count, sizeof *l->origin),
-                 .load = banyan_alloc(arcs, sizeof *l->load),
-                 .member = banyan_alloc(nodes, 1),
-                 .gate = banyan_alloc(nodes, sizeof *l->gate),
-                 .depth = banyan_alloc(nodes, sizeof *l->depth),
-                 .far = banyan_alloc(nodes, sizeof *l->far),
-                 .via = banyan_alloc(nodes, sizeof *l->via),
-                 .queue = banyan_alloc(nodes + 1, sizeof *l->queue),
-                 .waits = banyan_alloc(nodes, 1),
-                 .first = banyan_alloc((size_t)joined->graph->node_count + 1, sizeof *l->first),
-                 .inside = banyan_alloc(nodes, sizeof *l->inside),
-                 .found = banyan_alloc(nodes, sizeof *l->found),
-                 /* a way passes each part once, and each node in it */
-                 .way = banyan_alloc(arcs + nodes, sizeof *l->way)};
+    *l = (layer){.graph = graph, .joined = joined};
+    l->origin = banyan_scratch_take(&l->memory, (size_t)joined->graph->arc_count, sizeof *l->origin);
+    l->load = banyan_scratch_take(&l->memory, arcs, sizeof *l->load);
+    l->member = banyan_scratch_take(&l->memory, nodes, 1);
+    l->gate = banyan_scratch_take(&l->memory, nodes, sizeof *l->gate);
+    l->depth = banyan_scratch_take(&l->memory, nodes, sizeof *l->depth);
+    l->far = banyan_scratch_take(&l->memory, nodes, sizeof *l->far);
+    l->via = banyan_scratch_take(&l->memory, nodes, sizeof *l->via);
+    l->queue = banyan_scratch_take(&l->memory, nodes + 1, sizeof *l->queue);
+    l->waits = banyan_scratch_take(&l->memory, nodes, 1);
+    l->first = banyan_scratch_take(&l->memory, (size_t)joined->graph->node_count + 1, sizeof *l->first);
+    l->inside = banyan_scratch_take(&l->memory, nodes, sizeof *l->inside);
+    l->found = banyan_scratch_take(&l->memory, nodes, sizeof *l->found);
+    l->way = banyan_scratch_take(&l->memory, arcs + nodes, /* it passes each part once, and each node in it */
+                                 sizeof *l->way);
     banyan_trees_init(&l->trees);
-    if (!l->origin || !l->load || !l->member || !l->gate || !l->depth || !l->far || !l->via || !l->queue ||
-        !l->waits || !l->way || !l->first || !l->inside || !l->found)
+    if (l->memory.failed)
         return banyan_fail_memory(err);
     list_parts(l);
     for (size_t v = 0; v < nodes; v++)

@@ -23,6 +23,7 @@
 #include "solve/presolve/bypass.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/round/rebalance.h"
+#include "solve/round/reduce_depth.h"
 #include "solve/round/subtree_moves.h"
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
@@ -289,7 +290,9 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
 
     if (status)
         return status;
-    status = banyan_pair_tools_mirror(in->graph, &peeled.trees, peeled.weight, packing, err);
+    status = banyan_reduce_depth(in->graph, &peeled.trees, &peeled.weight, (size_t)in->pair_limit, err);
+    if (!status)
+        status = banyan_pair_tools_mirror(in->graph, &peeled.trees, peeled.weight, packing, err);
     if (!status)
         packing->total = peeled.total;
     banyan_peel_fini(&peeled);
@@ -338,6 +341,8 @@ static banyan_status partition(const instance *in, banyan_pair_packing *packing,
     }
     for (int k = 0; found && k < count; k++)
         weight[k] = heavy;
+    if (!status && found)
+        status = banyan_reduce_depth(in->graph, &trees, &weight, (size_t)in->pair_limit, err);
     if (!status && found)
         status = banyan_pair_tools_mirror(in->graph, &trees, weight, packing, err);
     banyan_trees_fini(&trees);

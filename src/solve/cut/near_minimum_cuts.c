@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/cut/soft_partitions.h"
 
 /* to spare, of what is to come: then a cut has a say of 1 / e, where one that has nothing to spare has 1, */
@@ -39,21 +40,14 @@ struct banyan_near_minimum_cuts {
     int *rank;        /* per node: its place there; idle ones come after all */
     banyan_soft_partitions *parts; /* NULL: most pairs are cabled, or links are symmetric */
     double *soft;                  /* per arc: their prices */
+    banyan_scratch memory;
 };
 
 void banyan_near_minimum_cuts_destroy(banyan_near_minimum_cuts *c)
 {
     if (!c)
         return;
-    banyan_free(c->proof);
-    banyan_free(c->idle);
-    banyan_free(c->out);
-    banyan_free(c->in);
-    banyan_free(c->joined);
-    banyan_free(c->chain);
-    banyan_free(c->order);
-    banyan_free(c->rank);
-    banyan_free(c->soft);
+    banyan_scratch_free(&c->memory);
     banyan_soft_partitions_destroy(c->parts);
     banyan_free(c);
 }
@@ -70,17 +64,16 @@ banyan_status banyan_near_minimum_cuts_create(const banyan_graph *graph, const i
     if (!c)
         return banyan_fail_memory(err);
     c->graph = graph;
-    c->proof = banyan_alloc((size_t)graph->arc_count, sizeof(double));
-    c->idle = banyan_alloc(nodes, sizeof(double));
-    c->out = banyan_alloc(nodes, sizeof(double));
-    c->in = banyan_alloc(nodes, sizeof(double));
-    c->joined = banyan_alloc(nodes, sizeof(double));
-    c->chain = banyan_alloc(nodes + 1, sizeof(double));
-    c->order = banyan_alloc(nodes, sizeof *c->order);
-    c->rank = banyan_alloc(nodes, sizeof *c->rank);
-    c->soft = banyan_alloc((size_t)graph->arc_count, sizeof(double));
-    if (!c->proof || !c->idle || !c->out || !c->in || !c->joined || !c->chain || !c->order || !c->rank ||
-        !c->soft)
+    c->proof = banyan_scratch_take(&c->memory, (size_t)graph->arc_count, sizeof(double));
+    c->idle = banyan_scratch_take(&c->memory, nodes, sizeof(double));
+    c->out = banyan_scratch_take(&c->memory, nodes, sizeof(double));
+    c->in = banyan_scratch_take(&c->memory, nodes, sizeof(double));
+    c->joined = banyan_scratch_take(&c->memory, nodes, sizeof(double));
+    c->chain = banyan_scratch_take(&c->memory, nodes + 1, sizeof(double));
+    c->order = banyan_scratch_take(&c->memory, nodes, sizeof *c->order);
+    c->rank = banyan_scratch_take(&c->memory, nodes, sizeof *c->rank);
+    c->soft = banyan_scratch_take(&c->memory, (size_t)graph->arc_count, sizeof(double));
+    if (c->memory.failed)
         status = banyan_fail_memory(err);
     if (!status && !graph->symmetric && !banyan_graph_is_dense(graph))
         status = banyan_soft_partitions_create(graph, price, &c->parts, err);

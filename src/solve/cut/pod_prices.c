@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/cut/pods.h"
 #include "solve/net/lp.h"
 
@@ -53,6 +54,7 @@ typedef struct {
     int row[MOST_ENTRIES], *sum_row;
     double value[MOST_ENTRIES], *sum_value;
     int count;
+    banyan_scratch memory;
 } program;
 
 static int price_row(int cell, int idle, int enters)
@@ -116,12 +118,13 @@ static banyan_status program_init(program *p, banyan_error *err)
 {
     const banyan_graph *graph = p->graph;
 
-    p->arc_row = banyan_alloc((size_t)graph->arc_count, sizeof(int));
-    p->node_row = banyan_alloc((size_t)graph->node_count, sizeof(int));
-    p->width = banyan_alloc(4 * (size_t)p->cells->count + (size_t)graph->arc_count, sizeof(double));
-    p->sum_row = banyan_alloc(4 * (size_t)p->cells->count + 1, sizeof(int));
-    p->sum_value = banyan_alloc(4 * (size_t)p->cells->count + 1, sizeof(double));
-    if (!p->arc_row || !p->node_row || !p->width || !p->sum_row || !p->sum_value)
+    p->arc_row = banyan_scratch_take(&p->memory, (size_t)graph->arc_count, sizeof(int));
+    p->node_row = banyan_scratch_take(&p->memory, (size_t)graph->node_count, sizeof(int));
+    p->width = banyan_scratch_take(&p->memory, 4 * (size_t)p->cells->count + (size_t)graph->arc_count,
+                                   sizeof(double));
+    p->sum_row = banyan_scratch_take(&p->memory, 4 * (size_t)p->cells->count + 1, sizeof(int));
+    p->sum_value = banyan_scratch_take(&p->memory, 4 * (size_t)p->cells->count + 1, sizeof(double));
+    if (p->memory.failed)
         return banyan_fail_memory(err);
     p->price_rows = 4 * p->cells->count;
     for (int v = 0; v < graph->node_count; v++)
@@ -143,11 +146,7 @@ static banyan_status program_init(program *p, banyan_error *err)
 
 static void program_fini(program *p)
 {
-    banyan_free(p->arc_row);
-    banyan_free(p->node_row);
-    banyan_free(p->width);
-    banyan_free(p->sum_row);
-    banyan_free(p->sum_value);
+    banyan_scratch_free(&p->memory);
     banyan_lp_destroy(p->lp);
 }
 

@@ -16,16 +16,11 @@
 
 #include <string.h>
 
-#include "core/alloc.h"
-
 #define FAR ((banyan_wide)1 << 100)
 
 void banyan_pods_fini(banyan_pods *cells)
 {
-    banyan_free(cells->home);
-    banyan_free(cells->cell);
-    banyan_free(cells->active);
-    banyan_free(cells->idle);
+    banyan_scratch_free(&cells->memory);
     memset(cells, 0, sizeof *cells);
 }
 
@@ -51,16 +46,15 @@ banyan_status banyan_pods_find(const banyan_graph *graph, banyan_pods *out, bany
 {
     const unsigned both = BANYAN_NODE_ADDS | BANYAN_NODE_COPIES;
     size_t nodes = (size_t)graph->node_count;
-    banyan_pods cells = {.home = banyan_alloc(nodes, sizeof(int)),
-                         .cell = banyan_alloc(nodes, sizeof(int)),
-                         .active = banyan_alloc(nodes, sizeof(int)),
-                         .idle = banyan_alloc(nodes, sizeof(int))};
+    banyan_pods cells = {0};
 
+    cells.home = banyan_scratch_take(&cells.memory, nodes, sizeof(int));
+    cells.cell = banyan_scratch_take(&cells.memory, nodes, sizeof(int));
+    cells.active = banyan_scratch_take(&cells.memory, nodes, sizeof(int));
+    cells.idle = banyan_scratch_take(&cells.memory, nodes, sizeof(int));
     *out = cells;
-    if (!cells.home || !cells.cell || !cells.active || !cells.idle) {
-        banyan_pods_fini(out);
+    if (cells.memory.failed)
         return banyan_fail_memory(err);
-    }
     for (int v = 0; v < graph->node_count; v++)
         cells.cell[v] = -1;
     for (int v = 0; v < graph->node_count; v++) {
@@ -99,50 +93,28 @@ typedef struct {
     banyan_wide *apart_at, *with_at;      /* and the root's, which is active */
     banyan_wide *from_active, *from_idle; /* per cell: the cheapest tree with such a root there */
     unsigned char *done;
+    banyan_scratch memory;
 } costs;
-
-static void costs_fini(costs *c)
-{
-    for (int k = 0; k < 2; k++) {
-        banyan_free(c->send[k]);
-        banyan_free(c->take[k]);
-        banyan_free(c->other[k]);
-    }
-    banyan_free(c->distance);
-    banyan_free(c->way);
-    banyan_free(c->apart);
-    banyan_free(c->with);
-    banyan_free(c->apart_at);
-    banyan_free(c->with_at);
-    banyan_free(c->from_active);
-    banyan_free(c->from_idle);
-    banyan_free(c->done);
-}
 
 static banyan_status costs_init(costs *c, banyan_error *err)
 {
     size_t cells = (size_t)c->cells->count, nodes = (size_t)c->graph->node_count;
-    int whole = 1;
 
     for (int k = 0; k < 2; k++) {
-        c->send[k] = banyan_alloc(cells, sizeof(int64_t));
-        c->take[k] = banyan_alloc(cells, sizeof(int64_t));
-        c->other[k] = banyan_alloc(cells, sizeof(banyan_wide));
-        whole &= c->send[k] && c->take[k] && c->other[k];
+        c->send[k] = banyan_scratch_take(&c->memory, cells, sizeof(int64_t));
+        c->take[k] = banyan_scratch_take(&c->memory, cells, sizeof(int64_t));
+        c->other[k] = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
     }
-    c->distance = banyan_alloc(nodes, sizeof(banyan_wide));
-    c->way = banyan_alloc(cells * cells, sizeof(banyan_wide));
-    c->apart = banyan_alloc(cells, sizeof(banyan_wide));
-    c->with = banyan_alloc(cells, sizeof(banyan_wide));
-    c->apart_at = banyan_alloc(cells, sizeof(banyan_wide));
-    c->with_at = banyan_alloc(cells, sizeof(banyan_wide));
-    c->from_active = banyan_alloc(cells, sizeof(banyan_wide));
-    c->from_idle = banyan_alloc(cells, sizeof(banyan_wide));
-    c->done = banyan_alloc(nodes, 1);
-    return whole && c->distance && c->way && c->apart && c->with && c->apart_at && c->with_at &&
-                   c->from_active && c->from_idle && c->done
-               ? BANYAN_SUCCESS
-               : banyan_fail_memory(err);
+    c->distance = banyan_scratch_take(&c->memory, nodes, sizeof(banyan_wide));
+    c->way = banyan_scratch_take(&c->memory, cells * cells, sizeof(banyan_wide));
+    c->apart = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->with = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->apart_at = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->with_at = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->from_active = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->from_idle = banyan_scratch_take(&c->memory, cells, sizeof(banyan_wide));
+    c->done = banyan_scratch_take(&c->memory, nodes, 1);
+    return banyan_scratch_check(&c->memory, err);
 }
 
 static banyan_wide lesser(banyan_wide a, banyan_wide b)
@@ -370,8 +342,8 @@ banyan_status banyan_pods_cost(const banyan_graph *graph, const int64_t *price, 
         if (*out >= FAR)
             *out = -1;
     }
-    costs_fini(&in);
-    costs_fini(&back);
+    banyan_scratch_free(&in.memory);
+    banyan_scratch_free(&back.memory);
     banyan_pods_fini(&cells);
     return status;
 }

@@ -4,6 +4,7 @@
 #ifndef BANYAN_SOLVE_CUT_PODS_H
 #define BANYAN_SOLVE_CUT_PODS_H
 
+#include "core/scratch.h"
 #include "solve/net/fraction.h"
 #include "solve/net/graph.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     int *home;          /* per cell: its switch */
     int *cell;          /* per node, a switch or a worker; -1: none */
     int *active, *idle; /* per cell: how many workers */
+    banyan_scratch memory;
 } banyan_pods;
 
 /* None (count 0) unless every worker adds and copies, and has all its links to and from one switch. */

@@ -49,17 +49,8 @@ static void divider_fini(banyan_divider *d)
 {
     banyan_lp_destroy(d->lp);
     banyan_flow_destroy(d->flow);
-    banyan_free(d->root_node);
-    banyan_free(d->x);
-    banyan_free(d->root);
-    banyan_free(d->good_x);
-    banyan_free(d->good_root);
-    banyan_free(d->mid_x);
-    banyan_free(d->mid_root);
+    banyan_scratch_free(&d->memory);
     banyan_free(d->cuts);
-    banyan_free(d->potential);
-    banyan_free(d->row);
-    banyan_free(d->value);
 }
 
 static double capacity_of(const banyan_divider *d, int arc)
@@ -188,25 +179,22 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count, parts;
     banyan_status status;
 
-    *d = (banyan_divider){.graph = graph,
-                          .fixed = fixed,
-                          .has_parts = fixed != NULL,
-                          .root_node = banyan_alloc(nodes, sizeof *d->root_node)};
+    *d = (banyan_divider){.graph = graph, .fixed = fixed, .has_parts = fixed != NULL};
     for (int v = 0; v < graph->node_count; v++)
         d->has_parts |= banyan_split_find_forwards(graph, v, 0) || banyan_split_find_forwards(graph, v, 1);
     d->x_count = graph->arc_count * (d->has_parts ? 2 : 1);
     parts = (size_t)d->x_count;
-    d->x = banyan_alloc(parts, sizeof *d->x);
-    d->good_x = banyan_alloc(parts, sizeof *d->x);
-    d->mid_x = banyan_alloc(parts, sizeof *d->x);
-    d->root = banyan_alloc(nodes, sizeof *d->root);
-    d->good_root = banyan_alloc(nodes, sizeof *d->root);
-    d->mid_root = banyan_alloc(nodes, sizeof *d->root);
-    d->potential = banyan_alloc(2 * nodes, sizeof *d->potential);
-    d->row = banyan_alloc(2 * arcs + nodes + 1, sizeof *d->row);
-    d->value = banyan_alloc(2 * arcs + nodes + 1, sizeof *d->value);
-    if (!d->root_node || !d->x || !d->good_x || !d->mid_x || !d->root || !d->good_root || !d->mid_root ||
-        !d->potential || !d->row || !d->value)
+    d->root_node = banyan_scratch_take(&d->memory, nodes, sizeof *d->root_node);
+    d->x = banyan_scratch_take(&d->memory, parts, sizeof *d->x);
+    d->good_x = banyan_scratch_take(&d->memory, parts, sizeof *d->x);
+    d->mid_x = banyan_scratch_take(&d->memory, parts, sizeof *d->x);
+    d->root = banyan_scratch_take(&d->memory, nodes, sizeof *d->root);
+    d->good_root = banyan_scratch_take(&d->memory, nodes, sizeof *d->root);
+    d->mid_root = banyan_scratch_take(&d->memory, nodes, sizeof *d->root);
+    d->potential = banyan_scratch_take(&d->memory, 2 * nodes, sizeof *d->potential);
+    d->row = banyan_scratch_take(&d->memory, 2 * arcs + nodes + 1, sizeof *d->row);
+    d->value = banyan_scratch_take(&d->memory, 2 * arcs + nodes + 1, sizeof *d->value);
+    if (d->memory.failed)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         d->unit = fmax(d->unit, (double)graph->arcs[i].capacity);
@@ -475,10 +463,8 @@ static void hand_over(banyan_divider *d, banyan_split *out)
         out->summed[i] = d->unit * fmax(0, summed);
     }
     for (int v = 0; v < d->graph->node_count; v++)
-        d->good_root[v] *= d->unit;
+        out->root[v] = d->unit * d->good_root[v];
     out->total = d->good * d->unit;
-    out->root = d->good_root;
-    d->good_root = NULL;
 }
 
 banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, banyan_split *out,
@@ -491,7 +477,8 @@ banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, ban
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
     out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
     out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);
-    if (!status && (!out->price || !out->sent || !out->summed))
+    out->root = banyan_alloc((size_t)graph->node_count, sizeof *out->root);
+    if (!status && (!out->price || !out->sent || !out->summed || !out->root))
         status = banyan_fail_memory(err);
     if (!status)
         status = first_cuts(&d, err);

@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_CUT_SPLIT_PARTS_H
 #define BANYAN_SOLVE_CUT_SPLIT_PARTS_H
 
+#include "core/scratch.h"
 #include "solve/cut/split.h"
 #include "solve/net/flow.h"
 #include "solve/net/lp.h"
@@ -30,6 +31,7 @@ typedef struct {
     int *potential;             /* [reduce * node_count + v]: its column, or -1 */
     int *row;
     double *value;
+    banyan_scratch memory;
 } banyan_divider;
 static inline size_t banyan_split_find_cut_bytes(const banyan_divider *d)
 {

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 
 struct banyan_worst_partition {
@@ -33,6 +34,7 @@ struct banyan_worst_partition {
     int *met, met_count;
     int *path;
     int *top; /* of parts under way, as banyan_graph_find_top has them; -1: has not come yet */
+    banyan_scratch memory;
 };
 
 banyan_status banyan_worst_partition_create(const banyan_graph *graph, banyan_worst_partition **out,
@@ -45,14 +47,14 @@ banyan_status banyan_worst_partition_create(const banyan_graph *graph, banyan_wo
     if (!l)
         return banyan_fail_memory(err);
     l->graph = graph;
-    l->movable = banyan_alloc((size_t)graph->arc_count, sizeof *l->movable);
-    l->left = banyan_alloc(nodes, sizeof *l->left);
-    l->level = banyan_alloc(nodes, sizeof *l->level);
-    l->next = banyan_alloc(nodes, sizeof *l->next);
-    l->met = banyan_alloc(nodes, sizeof *l->met);
-    l->path = banyan_alloc(nodes, sizeof *l->path);
-    l->top = banyan_alloc(nodes, sizeof *l->top);
-    if (!l->movable || !l->left || !l->level || !l->next || !l->met || !l->path || !l->top) {
+    l->movable = banyan_scratch_take(&l->memory, (size_t)graph->arc_count, sizeof *l->movable);
+    l->left = banyan_scratch_take(&l->memory, nodes, sizeof *l->left);
+    l->level = banyan_scratch_take(&l->memory, nodes, sizeof *l->level);
+    l->next = banyan_scratch_take(&l->memory, nodes, sizeof *l->next);
+    l->met = banyan_scratch_take(&l->memory, nodes, sizeof *l->met);
+    l->path = banyan_scratch_take(&l->memory, nodes, sizeof *l->path);
+    l->top = banyan_scratch_take(&l->memory, nodes, sizeof *l->top);
+    if (l->memory.failed) {
         banyan_worst_partition_destroy(l);
         return banyan_fail_memory(err);
     }
@@ -64,13 +66,7 @@ void banyan_worst_partition_destroy(banyan_worst_partition *loads)
 {
     if (!loads)
         return;
-    banyan_free(loads->movable);
-    banyan_free(loads->left);
-    banyan_free(loads->level);
-    banyan_free(loads->next);
-    banyan_free(loads->met);
-    banyan_free(loads->path);
-    banyan_free(loads->top);
+    banyan_scratch_free(&loads->memory);
     banyan_free(loads);
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 
 struct banyan_flow {
@@ -16,6 +17,7 @@ struct banyan_flow {
     int *head;         /* where a half edge leads */
     int64_t *room, *was;
     int *level, *next, *queue, *path;
+    banyan_scratch memory;
 };
 
 banyan_status banyan_flow_create(int node_count, int edge_count, const int *src, const int *dst,
@@ -29,17 +31,16 @@ banyan_status banyan_flow_create(int node_count, int edge_count, const int *src,
         return banyan_fail_memory(err);
     flow->node_count = node_count;
     flow->edge_count = edge_count;
-    flow->first = banyan_alloc(nodes + 2, sizeof(int));
-    flow->half = banyan_alloc(halves, sizeof(int));
-    flow->head = banyan_alloc(halves, sizeof(int));
-    flow->room = banyan_alloc(halves, sizeof(int64_t));
-    flow->was = banyan_alloc((size_t)edge_count, sizeof(int64_t));
-    flow->level = banyan_alloc(nodes, sizeof(int));
-    flow->next = banyan_alloc(nodes, sizeof(int));
-    flow->queue = banyan_alloc(nodes, sizeof(int));
-    flow->path = banyan_alloc(nodes, sizeof(int));
-    if (!flow->first || !flow->half || !flow->head || !flow->room || !flow->was || !flow->level ||
-        !flow->next || !flow->queue || !flow->path) {
+    flow->first = banyan_scratch_take(&flow->memory, nodes + 2, sizeof(int));
+    flow->half = banyan_scratch_take(&flow->memory, halves, sizeof(int));
+    flow->head = banyan_scratch_take(&flow->memory, halves, sizeof(int));
+    flow->room = banyan_scratch_take(&flow->memory, halves, sizeof(int64_t));
+    flow->was = banyan_scratch_take(&flow->memory, (size_t)edge_count, sizeof(int64_t));
+    flow->level = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
+    flow->next = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
+    flow->queue = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
+    flow->path = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
+    if (flow->memory.failed) {
         banyan_flow_destroy(flow);
         return banyan_fail_memory(err);
     }
@@ -61,15 +62,7 @@ void banyan_flow_destroy(banyan_flow *flow)
 {
     if (!flow)
         return;
-    banyan_free(flow->first);
-    banyan_free(flow->half);
-    banyan_free(flow->head);
-    banyan_free(flow->room);
-    banyan_free(flow->was);
-    banyan_free(flow->level);
-    banyan_free(flow->next);
-    banyan_free(flow->queue);
-    banyan_free(flow->path);
+    banyan_scratch_free(&flow->memory);
     banyan_free(flow);
 }
 

@@ -144,15 +144,14 @@ banyan_status banyan_graph_create(const banyan_graph_input *input, banyan_graph 
         return banyan_fail_memory(err);
     graph->node_count = input->node_count;
     graph->arc_count = input->arc_count;
-    graph->role = banyan_alloc(nodes, 1);
-    graph->active = banyan_alloc(nodes, sizeof *graph->active);
-    graph->arcs = banyan_alloc(arcs, sizeof *graph->arcs);
-    graph->out_first = banyan_alloc(nodes + 1, sizeof(int));
-    graph->in_first = banyan_alloc(nodes + 1, sizeof(int));
-    graph->out_arc = banyan_alloc(arcs, sizeof(int));
-    graph->in_arc = banyan_alloc(arcs, sizeof(int));
-    if (!graph->role || !graph->active || !graph->arcs || !graph->out_first || !graph->in_first ||
-        !graph->out_arc || !graph->in_arc) {
+    graph->role = banyan_scratch_take(&graph->memory, nodes, 1);
+    graph->active = banyan_scratch_take(&graph->memory, nodes, sizeof *graph->active);
+    graph->arcs = banyan_scratch_take(&graph->memory, arcs, sizeof *graph->arcs);
+    graph->out_first = banyan_scratch_take(&graph->memory, nodes + 1, sizeof(int));
+    graph->in_first = banyan_scratch_take(&graph->memory, nodes + 1, sizeof(int));
+    graph->out_arc = banyan_scratch_take(&graph->memory, arcs, sizeof(int));
+    graph->in_arc = banyan_scratch_take(&graph->memory, arcs, sizeof(int));
+    if (graph->memory.failed) {
         status = banyan_fail_memory(err);
         goto out;
     }
@@ -173,13 +172,7 @@ void banyan_graph_destroy(banyan_graph *graph)
 {
     if (!graph)
         return;
-    banyan_free(graph->role);
-    banyan_free(graph->active);
-    banyan_free(graph->arcs);
-    banyan_free(graph->out_first);
-    banyan_free(graph->in_first);
-    banyan_free(graph->out_arc);
-    banyan_free(graph->in_arc);
+    banyan_scratch_free(&graph->memory);
     banyan_free(graph);
 }
 

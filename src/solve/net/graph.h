@@ -13,6 +13,7 @@
 
 #include <stdint.h>
 
+#include "core/scratch.h"
 #include "core/status.h"
 #include "solve/net/flow.h"
 #include "solve/net/fraction.h"
@@ -37,6 +38,7 @@ typedef struct {
     int symmetric;
     double unit; /* bytes per second of one unit of capacity */
     int exact;   /* capacity * unit is the bandwidth without rounding */
+    banyan_scratch memory;
 } banyan_graph;
 
 /* What it is made from; everything is copied. capacity[] are any positive doubles: they become integers with

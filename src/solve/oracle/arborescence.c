@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 #include "solve/oracle/closure.h"
 
@@ -24,6 +25,7 @@ struct banyan_arborescence {
     int *walk;
     int *child_first, *child_next; /* children of contracted nodes as lists */
     int *stack;
+    banyan_scratch memory;
 };
 
 banyan_status banyan_arborescence_create(int count, banyan_arborescence **out, banyan_error *err)
@@ -36,21 +38,20 @@ banyan_status banyan_arborescence_create(int count, banyan_arborescence **out, b
         return banyan_fail_memory(err);
     w->count = count;
     w->limit = 2 * count;
-    w->enter = banyan_alloc(limit * nodes, sizeof *w->enter);
-    w->enter_at = banyan_alloc(limit * nodes, sizeof(int));
-    w->paid = banyan_alloc(limit, sizeof *w->paid);
-    w->from = banyan_alloc(limit, sizeof(int));
-    w->at = banyan_alloc(limit, sizeof(int));
-    w->up = banyan_alloc(limit, sizeof(int));
-    w->leader = banyan_alloc(limit, sizeof(int));
-    w->top = banyan_alloc(limit, sizeof(int));
-    w->state = banyan_alloc(limit, sizeof(int));
-    w->walk = banyan_alloc(limit, sizeof(int));
-    w->child_first = banyan_alloc(limit, sizeof(int));
-    w->child_next = banyan_alloc(limit, sizeof(int));
-    w->stack = banyan_alloc(limit, sizeof(int));
-    if (!w->enter || !w->enter_at || !w->paid || !w->from || !w->at || !w->up || !w->leader || !w->top ||
-        !w->state || !w->walk || !w->child_first || !w->child_next || !w->stack) {
+    w->enter = banyan_scratch_take(&w->memory, limit * nodes, sizeof *w->enter);
+    w->enter_at = banyan_scratch_take(&w->memory, limit * nodes, sizeof(int));
+    w->paid = banyan_scratch_take(&w->memory, limit, sizeof *w->paid);
+    w->from = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->at = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->up = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->leader = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->top = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->state = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->walk = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->child_first = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->child_next = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    w->stack = banyan_scratch_take(&w->memory, limit, sizeof(int));
+    if (w->memory.failed) {
         banyan_arborescence_destroy(w);
         return banyan_fail_memory(err);
     }
@@ -62,19 +63,7 @@ void banyan_arborescence_destroy(banyan_arborescence *w)
 {
     if (!w)
         return;
-    banyan_free(w->enter);
-    banyan_free(w->enter_at);
-    banyan_free(w->paid);
-    banyan_free(w->from);
-    banyan_free(w->at);
-    banyan_free(w->up);
-    banyan_free(w->leader);
-    banyan_free(w->top);
-    banyan_free(w->state);
-    banyan_free(w->walk);
-    banyan_free(w->child_first);
-    banyan_free(w->child_next);
-    banyan_free(w->stack);
+    banyan_scratch_free(&w->memory);
     banyan_free(w);
 }
 

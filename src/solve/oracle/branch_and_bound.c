@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/oracle/arborescence.h"
 #include "solve/oracle/closure.h"
 #include "solve/oracle/dual_ascent.h"
@@ -39,6 +40,7 @@ struct banyan_branch_and_bound {
     int *cheapest;                     /* by which arc, */
     int *parent;
     unsigned char *member;
+    banyan_scratch memory;
 };
 
 static int parent_of(const banyan_branch_and_bound *e, int arc)
@@ -75,8 +77,8 @@ static banyan_status join_ways(banyan_branch_and_bound *e, const banyan_graph *g
         status = banyan_closure_graph(&e->closure, &e->ways, err);
     }
     if (!status) {
-        e->way_cost = banyan_alloc((size_t)e->ways->arc_count, sizeof *e->way_cost);
-        status = e->way_cost ? BANYAN_SUCCESS : banyan_fail_memory(err);
+        e->way_cost = banyan_scratch_take(&e->memory, (size_t)e->ways->arc_count, sizeof *e->way_cost);
+        status = banyan_scratch_check(&e->memory, err);
     }
     banyan_free(none);
     return status;
@@ -85,34 +87,29 @@ static banyan_status join_ways(banyan_branch_and_bound *e, const banyan_graph *g
 static banyan_status make_room(banyan_branch_and_bound *e, const banyan_graph *graph, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
-    banyan_status status;
 
     e->graph = graph;
     e->view = *graph;
-    e->view.active = banyan_alloc(nodes, sizeof(int));
-    e->cost = banyan_alloc((size_t)graph->arc_count, sizeof *e->cost);
-    e->state = banyan_alloc(nodes * (nodes + 1), 1);
-    e->from_root = banyan_alloc(nodes, sizeof *e->from_root);
-    e->to_active = banyan_alloc(nodes, sizeof *e->to_active);
-    e->via = banyan_alloc(nodes, sizeof *e->via);
-    e->degree = banyan_alloc(nodes, sizeof *e->degree);
-    e->best = banyan_alloc(nodes, sizeof *e->best);
-    status = banyan_dual_ascent_init(&e->ascent, &e->view, err);
-    if (!status && !(e->view.active && e->cost && e->state && e->from_root && e->to_active && e->via &&
-                     e->degree && e->best))
-        status = banyan_fail_memory(err);
-    return status;
+    e->view.active = banyan_scratch_take(&e->memory, nodes, sizeof(int));
+    e->cost = banyan_scratch_take(&e->memory, (size_t)graph->arc_count, sizeof *e->cost);
+    e->state = banyan_scratch_take(&e->memory, nodes * (nodes + 1), 1);
+    e->from_root = banyan_scratch_take(&e->memory, nodes, sizeof *e->from_root);
+    e->to_active = banyan_scratch_take(&e->memory, nodes, sizeof *e->to_active);
+    e->via = banyan_scratch_take(&e->memory, nodes, sizeof *e->via);
+    e->degree = banyan_scratch_take(&e->memory, nodes, sizeof *e->degree);
+    e->best = banyan_scratch_take(&e->memory, nodes, sizeof *e->best);
+    return e->memory.failed ? banyan_fail_memory(err) : banyan_dual_ascent_init(&e->ascent, &e->view, err);
 }
 
 static banyan_status make_room_for_roots(banyan_branch_and_bound *e, banyan_error *err)
 {
     size_t nodes = (size_t)e->graph->node_count;
 
-    e->between = banyan_alloc(nodes * nodes, sizeof *e->between);
-    e->cheapest = banyan_alloc(nodes * nodes, sizeof *e->cheapest);
-    e->parent = banyan_alloc(nodes, sizeof *e->parent);
-    e->member = banyan_alloc(nodes, 1);
-    if (!e->between || !e->cheapest || !e->parent || !e->member)
+    e->between = banyan_scratch_take(&e->memory, nodes * nodes, sizeof *e->between);
+    e->cheapest = banyan_scratch_take(&e->memory, nodes * nodes, sizeof *e->cheapest);
+    e->parent = banyan_scratch_take(&e->memory, nodes, sizeof *e->parent);
+    e->member = banyan_scratch_take(&e->memory, nodes, 1);
+    if (e->memory.failed)
         return banyan_fail_memory(err);
     return banyan_arborescence_create(e->graph->node_count, &e->arborescence, err);
 }
@@ -161,20 +158,8 @@ void banyan_branch_and_bound_destroy(banyan_branch_and_bound *e)
     banyan_dual_ascent_fini(&e->ascent);
     banyan_graph_destroy(e->ways);
     banyan_closure_fini(&e->closure);
-    banyan_free(e->way_cost);
-    banyan_free(e->view.active);
-    banyan_free(e->cost);
-    banyan_free(e->state);
-    banyan_free(e->from_root);
-    banyan_free(e->to_active);
-    banyan_free(e->via);
-    banyan_free(e->degree);
-    banyan_free(e->best);
+    banyan_scratch_free(&e->memory);
     banyan_arborescence_destroy(e->arborescence);
-    banyan_free(e->between);
-    banyan_free(e->cheapest);
-    banyan_free(e->parent);
-    banyan_free(e->member);
     banyan_free(e);
 }
 

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "core/alloc.h"
-
 banyan_status banyan_closure_init(banyan_closure *closure, const banyan_graph *graph, unsigned roles,
                                   banyan_error *err)
 {
@@ -20,14 +18,14 @@ banyan_status banyan_closure_init(banyan_closure *closure, const banyan_graph *g
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "%d workers with asymmetric links: planning them is limited to 2048",
                            closure->count);
-    closure->node = banyan_alloc(nodes, sizeof(int));
-    closure->index = banyan_alloc(nodes, sizeof(int));
-    closure->distance = banyan_alloc((size_t)closure->count * (size_t)closure->count, sizeof(int64_t));
-    closure->via = banyan_alloc((size_t)closure->count * nodes, sizeof(int));
-    closure->scratch = banyan_alloc(nodes, sizeof(int64_t));
-    closure->heap = banyan_alloc(nodes, sizeof(int));
-    if (!closure->node || !closure->index || !closure->distance || !closure->via || !closure->scratch ||
-        !closure->heap) {
+    closure->node = banyan_scratch_take(&closure->memory, nodes, sizeof(int));
+    closure->index = banyan_scratch_take(&closure->memory, nodes, sizeof(int));
+    closure->distance = banyan_scratch_take(&closure->memory, (size_t)closure->count * (size_t)closure->count,
+                                            sizeof(int64_t));
+    closure->via = banyan_scratch_take(&closure->memory, (size_t)closure->count * nodes, sizeof(int));
+    closure->scratch = banyan_scratch_take(&closure->memory, nodes, sizeof(int64_t));
+    closure->heap = banyan_scratch_take(&closure->memory, nodes, sizeof(int));
+    if (closure->memory.failed) {
         banyan_closure_fini(closure);
         return banyan_fail_memory(err);
     }
@@ -44,12 +42,7 @@ banyan_status banyan_closure_init(banyan_closure *closure, const banyan_graph *g
 
 void banyan_closure_fini(banyan_closure *closure)
 {
-    banyan_free(closure->node);
-    banyan_free(closure->index);
-    banyan_free(closure->distance);
-    banyan_free(closure->via);
-    banyan_free(closure->scratch);
-    banyan_free(closure->heap);
+    banyan_scratch_free(&closure->memory);
     memset(closure, 0, sizeof *closure);
 }
 
@@ -125,12 +118,14 @@ void banyan_closure_add_path(const banyan_closure *closure, int i, int j, banyan
 
 banyan_status banyan_closure_graph(const banyan_closure *closure, banyan_graph **out, banyan_error *err)
 {
+    banyan_scratch memory = {0};
     size_t count = (size_t)closure->count, arcs = count * count;
-    unsigned char *role = banyan_alloc(count, 1);
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
-    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    unsigned char *role = banyan_scratch_take(&memory, count, 1);
+    int *src = banyan_scratch_take(&memory, arcs, sizeof *src),
+        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst);
+    double *capacity = banyan_scratch_take(&memory, arcs, sizeof *capacity);
     banyan_graph_input input = {closure->count, role, 0, src, dst, capacity, NULL};
-    banyan_status status = role && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = banyan_scratch_check(&memory, err);
 
     for (int i = 0; !status && i < closure->count; i++)
         role[i] = closure->graph->role[closure->node[i]];
@@ -144,10 +139,7 @@ banyan_status banyan_closure_graph(const banyan_closure *closure, banyan_graph *
         }
     if (!status)
         status = banyan_graph_create(&input, out, err);
-    banyan_free(role);
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(capacity);
+    banyan_scratch_free(&memory);
     return status;
 }
 

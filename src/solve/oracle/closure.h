@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_ORACLE_CLOSURE_H
 #define BANYAN_SOLVE_ORACLE_CLOSURE_H
 
+#include "core/scratch.h"
 #include "solve/net/graph.h"
 #include "solve/net/trees.h"
 
@@ -17,6 +18,7 @@ typedef struct {
     int *via;          /* [i * node_count + v]: the arc into v on the path from node[i], or -1 */
     int64_t *scratch;
     int *heap;
+    banyan_scratch memory;
 } banyan_closure;
 
 /* Chooses the nodes whose role has any of the bits. At most 2,048 of them. */

@@ -17,7 +17,6 @@
 
 #include <string.h>
 
-#include "core/alloc.h"
 #include "solve/net/work.h"
 #include "solve/oracle/closure.h"
 
@@ -26,19 +25,16 @@ banyan_status banyan_dual_ascent_init(banyan_dual_ascent *a, const banyan_graph 
     size_t nodes = (size_t)graph->node_count;
 
     a->graph = graph;
-    a->left = banyan_alloc((size_t)graph->arc_count, sizeof *a->left);
-    a->stack = banyan_alloc(nodes, sizeof *a->stack);
-    a->in = banyan_alloc(nodes, 1);
-    a->size = banyan_alloc(nodes, sizeof *a->size);
-    return a->left && a->stack && a->in && a->size ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    a->left = banyan_scratch_take(&a->memory, (size_t)graph->arc_count, sizeof *a->left);
+    a->stack = banyan_scratch_take(&a->memory, nodes, sizeof *a->stack);
+    a->in = banyan_scratch_take(&a->memory, nodes, 1);
+    a->size = banyan_scratch_take(&a->memory, nodes, sizeof *a->size);
+    return banyan_scratch_check(&a->memory, err);
 }
 
 void banyan_dual_ascent_fini(banyan_dual_ascent *a)
 {
-    banyan_free(a->left);
-    banyan_free(a->stack);
-    banyan_free(a->in);
-    banyan_free(a->size);
+    banyan_scratch_free(&a->memory);
 }
 
 /* The nodes from which t (towards: which t) can be reached over free arcs; returns how many, or -1 if the

@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_ORACLE_DUAL_ASCENT_H
 #define BANYAN_SOLVE_ORACLE_DUAL_ASCENT_H
 
+#include "core/scratch.h"
 #include "solve/net/fraction.h"
 #include "solve/net/graph.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     int *stack; /* first the nodes that were collected, in the order in which they were found */
     unsigned char *in;
     int *size; /* per active node: of its set, at least; -1: the root is in it */
+    banyan_scratch memory;
 } banyan_dual_ascent;
 
 banyan_status banyan_dual_ascent_init(banyan_dual_ascent *ascent, const banyan_graph *graph,

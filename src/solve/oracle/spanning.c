@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 
 typedef struct {
@@ -28,6 +29,7 @@ struct banyan_spanning {
     size_t heap_count;
     offer *offers;
     int *leader;
+    banyan_scratch memory;
 };
 
 banyan_status banyan_spanning_create(const banyan_graph *graph, banyan_spanning **out, banyan_error *err)
@@ -39,13 +41,13 @@ banyan_status banyan_spanning_create(const banyan_graph *graph, banyan_spanning 
     if (!s)
         return banyan_fail_memory(err);
     s->graph = graph;
-    s->distance = banyan_alloc(nodes, sizeof *s->distance);
-    s->owner = banyan_alloc(nodes, sizeof *s->owner);
-    s->via = banyan_alloc(nodes, sizeof *s->via);
-    s->heap = banyan_alloc(nodes + arcs, sizeof *s->heap);
-    s->offers = banyan_alloc(arcs, sizeof *s->offers);
-    s->leader = banyan_alloc(nodes, sizeof *s->leader);
-    if (!s->distance || !s->owner || !s->via || !s->heap || !s->offers || !s->leader) {
+    s->distance = banyan_scratch_take(&s->memory, nodes, sizeof *s->distance);
+    s->owner = banyan_scratch_take(&s->memory, nodes, sizeof *s->owner);
+    s->via = banyan_scratch_take(&s->memory, nodes, sizeof *s->via);
+    s->heap = banyan_scratch_take(&s->memory, nodes + arcs, sizeof *s->heap);
+    s->offers = banyan_scratch_take(&s->memory, arcs, sizeof *s->offers);
+    s->leader = banyan_scratch_take(&s->memory, nodes, sizeof *s->leader);
+    if (s->memory.failed) {
         banyan_spanning_destroy(s);
         return banyan_fail_memory(err);
     }
@@ -57,12 +59,7 @@ void banyan_spanning_destroy(banyan_spanning *s)
 {
     if (!s)
         return;
-    banyan_free(s->distance);
-    banyan_free(s->owner);
-    banyan_free(s->via);
-    banyan_free(s->heap);
-    banyan_free(s->offers);
-    banyan_free(s->leader);
+    banyan_scratch_free(&s->memory);
     banyan_free(s);
 }
 

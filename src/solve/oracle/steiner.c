@@ -20,11 +20,11 @@ static banyan_status make_table(banyan_steiner *s, banyan_error *err)
     size_t count = (size_t)s->closure->count, masks = (size_t)1 << s->terminal_count;
 
     s->by_table = 1;
-    s->short_way = banyan_alloc(count * count, sizeof *s->short_way);
-    s->step = banyan_alloc(count * count, sizeof *s->step);
-    s->best = banyan_alloc(masks * count, sizeof *s->best);
-    s->choice = banyan_alloc(masks * count, sizeof *s->choice);
-    return s->short_way && s->step && s->best && s->choice ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    s->short_way = banyan_scratch_take(&s->memory, count * count, sizeof *s->short_way);
+    s->step = banyan_scratch_take(&s->memory, count * count, sizeof *s->step);
+    s->best = banyan_scratch_take(&s->memory, masks * count, sizeof *s->best);
+    s->choice = banyan_scratch_take(&s->memory, masks * count, sizeof *s->choice);
+    return banyan_scratch_check(&s->memory, err);
 }
 
 banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steiner **out, banyan_error *err)
@@ -37,17 +37,16 @@ banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steine
     if (!s)
         return banyan_fail_memory(err);
     s->closure = closure;
-    s->terminal = banyan_alloc(count, sizeof(int));
-    s->helper = banyan_alloc(count, sizeof(int));
-    s->member = banyan_alloc(count, 1);
-    s->kept = banyan_alloc(count, 1);
-    s->parent = banyan_alloc(count, sizeof(int));
-    s->kept_parent = banyan_alloc(count, sizeof(int));
-    s->key = banyan_alloc(count, sizeof *s->key);
-    if (s->key && s->terminal && s->helper && s->member && s->kept && s->parent && s->kept_parent)
+    s->terminal = banyan_scratch_take(&s->memory, count, sizeof(int));
+    s->helper = banyan_scratch_take(&s->memory, count, sizeof(int));
+    s->member = banyan_scratch_take(&s->memory, count, 1);
+    s->kept = banyan_scratch_take(&s->memory, count, 1);
+    s->parent = banyan_scratch_take(&s->memory, count, sizeof(int));
+    s->kept_parent = banyan_scratch_take(&s->memory, count, sizeof(int));
+    s->key = banyan_scratch_take(&s->memory, count, sizeof *s->key);
+    status = banyan_scratch_check(&s->memory, err);
+    if (!status)
         status = banyan_arborescence_create(closure->count, &s->arborescence, err);
-    else
-        status = banyan_fail_memory(err);
     if (status)
         goto out;
     for (int i = 0; i < closure->count; i++)
@@ -71,17 +70,7 @@ void banyan_steiner_destroy(banyan_steiner *s)
     if (!s)
         return;
     banyan_arborescence_destroy(s->arborescence);
-    banyan_free(s->terminal);
-    banyan_free(s->helper);
-    banyan_free(s->member);
-    banyan_free(s->kept);
-    banyan_free(s->parent);
-    banyan_free(s->kept_parent);
-    banyan_free(s->key);
-    banyan_free(s->short_way);
-    banyan_free(s->step);
-    banyan_free(s->best);
-    banyan_free(s->choice);
+    banyan_scratch_free(&s->memory);
     banyan_free(s);
 }
 

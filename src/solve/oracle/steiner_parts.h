@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_ORACLE_STEINER_PARTS_H
 #define BANYAN_SOLVE_ORACLE_STEINER_PARTS_H
 
+#include "core/scratch.h"
 #include "solve/oracle/arborescence.h"
 #include "solve/oracle/steiner.h"
 
@@ -20,6 +21,7 @@ struct banyan_steiner {
     int *step;          /* first index after v on it */
     int64_t *best;      /* [mask * count + v] */
     int *choice;        /* u >= 0: runs to u; -1 - part: splits; */
+    banyan_scratch memory;
 };
 
 /* The best tree on the members from (transposed: to) the root, into parent. Returns its cost, or -1. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
 #include "solve/net/lp.h"
@@ -54,21 +55,14 @@ typedef struct {
     int *row;
     double *value;
     double *in_cost, *out_cost; /* per root: of the last trees, under the asked prices */
+    banyan_scratch memory;
 } generator;
 
 static void generator_fini(generator *g)
 {
     banyan_pair_oracle_fini(&g->oracle);
     banyan_lp_destroy(g->lp);
-    banyan_free(g->now);
-    banyan_free(g->best);
-    banyan_free(g->mixed);
-    banyan_free(g->tie);
-    banyan_free(g->asked);
-    banyan_free(g->row);
-    banyan_free(g->value);
-    banyan_free(g->in_cost);
-    banyan_free(g->out_cost);
+    banyan_scratch_free(&g->memory);
 }
 
 static banyan_status make_program(generator *g, banyan_error *err)
@@ -102,18 +96,17 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
         if ((double)graph->arcs[i].capacity > g->largest)
             g->largest = (double)graph->arcs[i].capacity;
     rows = (size_t)g->stage_rows;
-    g->now = banyan_alloc(rows, sizeof(double));
-    g->best = banyan_alloc(rows, sizeof(double));
-    g->mixed = banyan_alloc(rows, sizeof(double));
-    g->tie = banyan_alloc(nodes, sizeof(double));
-    g->asked = banyan_alloc(rows, sizeof(int64_t));
-    g->row = banyan_alloc(rows + 1, sizeof(int));
-    g->value = banyan_alloc(rows + 1, sizeof(double));
-    g->in_cost = banyan_alloc(nodes, sizeof(double));
-    g->out_cost = banyan_alloc(nodes, sizeof(double));
+    g->now = banyan_scratch_take(&g->memory, rows, sizeof(double));
+    g->best = banyan_scratch_take(&g->memory, rows, sizeof(double));
+    g->mixed = banyan_scratch_take(&g->memory, rows, sizeof(double));
+    g->tie = banyan_scratch_take(&g->memory, nodes, sizeof(double));
+    g->asked = banyan_scratch_take(&g->memory, rows, sizeof(int64_t));
+    g->row = banyan_scratch_take(&g->memory, rows + 1, sizeof(int));
+    g->value = banyan_scratch_take(&g->memory, rows + 1, sizeof(double));
+    g->in_cost = banyan_scratch_take(&g->memory, nodes, sizeof(double));
+    g->out_cost = banyan_scratch_take(&g->memory, nodes, sizeof(double));
     packing->price = banyan_alloc(rows, sizeof(int64_t));
-    if (!g->now || !g->best || !g->mixed || !g->tie || !g->asked || !g->row || !g->value || !g->in_cost ||
-        !g->out_cost || !packing->price)
+    if (g->memory.failed || !packing->price)
         return banyan_fail_memory(err);
     status = banyan_pair_oracle_init(&g->oracle, graph, err);
     if (!status && problem->kinds == BANYAN_KINDS_MIRRORED) {

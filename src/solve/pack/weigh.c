@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/start/pair_tools.h"
 
 /* Which pairs use each arc, and how often. */
@@ -14,15 +15,8 @@ typedef struct {
     int *first, *latest; /* per arc: where its users begin, and the latest found */
     int *pair;           /* users of all arcs, one after the other, */
     double *value;       /* and how often each uses it */
+    banyan_scratch memory;
 } users;
-
-static void users_fini(users *u)
-{
-    banyan_free(u->first);
-    banyan_free(u->latest);
-    banyan_free(u->pair);
-    banyan_free(u->value);
-}
 
 static void list_users(users *u, int arcs, const banyan_trees *trees)
 {
@@ -57,11 +51,11 @@ static banyan_status users_init(users *u, const banyan_graph *graph, const banya
 {
     size_t arcs = (size_t)graph->arc_count;
 
-    u->first = banyan_alloc(arcs + 1, sizeof *u->first);
-    u->latest = banyan_alloc(arcs, sizeof *u->latest);
-    u->pair = banyan_alloc(trees->arc_count, sizeof *u->pair);
-    u->value = banyan_alloc(trees->arc_count, sizeof *u->value);
-    if (!u->first || !u->latest || !u->pair || !u->value)
+    u->first = banyan_scratch_take(&u->memory, arcs + 1, sizeof *u->first);
+    u->latest = banyan_scratch_take(&u->memory, arcs, sizeof *u->latest);
+    u->pair = banyan_scratch_take(&u->memory, trees->arc_count, sizeof *u->pair);
+    u->value = banyan_scratch_take(&u->memory, trees->arc_count, sizeof *u->value);
+    if (u->memory.failed)
         return banyan_fail_memory(err);
     list_users(u, graph->arc_count, trees);
     return BANYAN_SUCCESS;
@@ -93,7 +87,7 @@ banyan_status banyan_weigh_pairs(const banyan_graph *graph, double unit, const b
     banyan_lp_destroy(*like);
     *like = lp;
     banyan_free(lower);
-    users_fini(&u);
+    banyan_scratch_free(&u.memory);
     return status;
 }
 

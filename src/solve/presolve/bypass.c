@@ -14,6 +14,7 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
+#include "core/scratch.h"
 
 typedef struct {
     const banyan_graph *graph;
@@ -23,17 +24,8 @@ typedef struct {
     int *src, *dst, *link;
     double *capacity;
     banyan_bypass *out;
+    banyan_scratch memory;
 } maker;
-
-static void maker_fini(maker *m)
-{
-    banyan_free(m->left);
-    banyan_free(m->turn);
-    banyan_free(m->src);
-    banyan_free(m->dst);
-    banyan_free(m->link);
-    banyan_free(m->capacity);
-}
 
 /* Every pair leaves an arc without capacity, and has one back where links are symmetric. */
 static banyan_status maker_init(maker *m, banyan_error *err)
@@ -41,16 +33,15 @@ static banyan_status maker_init(maker *m, banyan_error *err)
     size_t arcs = (size_t)m->graph->arc_count, room = 2 * arcs;
     banyan_random random = {1};
 
-    m->left = banyan_alloc(arcs, sizeof *m->left);
-    m->turn = banyan_alloc(arcs, sizeof *m->turn);
-    m->src = banyan_alloc(room, sizeof *m->src);
-    m->dst = banyan_alloc(room, sizeof *m->dst);
-    m->link = banyan_alloc(room, sizeof *m->link);
-    m->capacity = banyan_alloc(room, sizeof *m->capacity);
+    m->left = banyan_scratch_take(&m->memory, arcs, sizeof *m->left);
+    m->turn = banyan_scratch_take(&m->memory, arcs, sizeof *m->turn);
+    m->src = banyan_scratch_take(&m->memory, room, sizeof *m->src);
+    m->dst = banyan_scratch_take(&m->memory, room, sizeof *m->dst);
+    m->link = banyan_scratch_take(&m->memory, room, sizeof *m->link);
+    m->capacity = banyan_scratch_take(&m->memory, room, sizeof *m->capacity);
     m->out->first = banyan_alloc(room, sizeof *m->out->first);
     m->out->second = banyan_alloc(room, sizeof *m->out->second);
-    if (!m->left || !m->turn || !m->src || !m->dst || !m->link || !m->capacity || !m->out->first ||
-        !m->out->second)
+    if (m->memory.failed || !m->out->first || !m->out->second)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < arcs; i++) {
         m->left[i] = m->graph->arcs[i].capacity;
@@ -142,7 +133,7 @@ banyan_status banyan_bypass_make(const banyan_graph *graph, banyan_bypass *out, 
 
         status = banyan_graph_create(&input, &out->graph, err);
     }
-    maker_fini(&m);
+    banyan_scratch_free(&m.memory);
     if (status)
         banyan_bypass_fini(out);
     return status;

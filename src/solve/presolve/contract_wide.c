@@ -25,7 +25,7 @@
 
 #include <stdlib.h>
 
-#include "core/alloc.h"
+#include "core/scratch.h"
 
 typedef struct {
     int64_t width; /* of the narrower direction */
@@ -307,16 +307,16 @@ banyan_status banyan_contract_wide(const banyan_graph *graph, int merge, int *to
                                    double *most, banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count, arcs = (size_t)graph->arc_count;
+    banyan_scratch memory = {0};
     search s = {.graph = graph,
-                .cables = banyan_alloc(arcs, sizeof *s.cables),
-                .top = banyan_alloc(nodes, sizeof *s.top),
-                .active = banyan_alloc(nodes, sizeof *s.active),
-                .in = banyan_alloc(nodes, sizeof *s.in),
-                .out = banyan_alloc(nodes, sizeof *s.out)};
-    int64_t *mark = banyan_alloc(arcs, sizeof *mark);
+                .cables = banyan_scratch_take(&memory, arcs, sizeof *s.cables),
+                .top = banyan_scratch_take(&memory, nodes, sizeof *s.top),
+                .active = banyan_scratch_take(&memory, nodes, sizeof *s.active),
+                .in = banyan_scratch_take(&memory, nodes, sizeof *s.in),
+                .out = banyan_scratch_take(&memory, nodes, sizeof *s.out)};
+    int64_t *mark = banyan_scratch_take(&memory, arcs, sizeof *mark);
     int wide;
-    banyan_status status =
-        s.cables && s.top && s.active && s.in && s.out && mark ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = banyan_scratch_check(&memory, err);
 
     *out = (banyan_contraction){0};
     if (!status) {
@@ -328,11 +328,6 @@ banyan_status banyan_contract_wide(const banyan_graph *graph, int merge, int *to
         if (wide + *together)
             status = banyan_contract(graph, mark, merge, out, err);
     }
-    banyan_free(s.cables);
-    banyan_free(s.top);
-    banyan_free(s.active);
-    banyan_free(s.in);
-    banyan_free(s.out);
-    banyan_free(mark);
+    banyan_scratch_free(&memory);
     return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 
 typedef struct {
     int from, to, arc; /* parts */
@@ -58,12 +59,14 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
 static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *role, int part_count,
                                int merge, banyan_contraction *out, banyan_error *err)
 {
+    banyan_scratch memory = {0};
     size_t arcs = (size_t)graph->arc_count;
-    joint *joints = banyan_alloc(arcs, sizeof *joints);
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst), count = 0;
-    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    joint *joints = banyan_scratch_take(&memory, arcs, sizeof *joints);
+    int *src = banyan_scratch_take(&memory, arcs, sizeof *src),
+        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst), count = 0;
+    double *capacity = banyan_scratch_take(&memory, arcs, sizeof *capacity);
     banyan_graph_input input = {part_count, role, 0, src, dst, capacity, NULL};
-    banyan_status status = joints && src && dst && capacity ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = banyan_scratch_check(&memory, err);
 
     for (int i = 0; !status && i < graph->arc_count; i++) {
         out->arc[i] = -1;
@@ -83,10 +86,7 @@ static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *r
     }
     if (!status && count)
         status = banyan_graph_create(&input, &out->graph, err);
-    banyan_free(joints);
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(capacity);
+    banyan_scratch_free(&memory);
     return status;
 }
 
@@ -94,22 +94,21 @@ banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, i
                               banyan_contraction *out, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
-    int *top = banyan_alloc(nodes, sizeof *top), *free_from = banyan_alloc(nodes, sizeof *free_from),
-        part_count = 0;
-    unsigned char *role = banyan_alloc(nodes, 1);
+    banyan_scratch memory = {0};
+    int *top = banyan_scratch_take(&memory, nodes, sizeof *top),
+        *free_from = banyan_scratch_take(&memory, nodes, sizeof *free_from), part_count = 0;
+    unsigned char *role = banyan_scratch_take(&memory, nodes, 1);
     banyan_status status;
 
     *out = (banyan_contraction){.part = banyan_alloc(nodes, sizeof *out->part),
                                 .arc = banyan_alloc((size_t)graph->arc_count, sizeof *out->arc)};
-    status = top && free_from && role && out->part && out->arc ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    status = !memory.failed && out->part && out->arc ? BANYAN_SUCCESS : banyan_fail_memory(err);
     if (!status && find_parts(graph, price, top, free_from, out->part, &part_count)) {
         for (int v = 0; v < graph->node_count; v++)
             role[out->part[v]] |= graph->role[v];
         status = join_arcs(graph, role, part_count, merge, out, err);
     }
-    banyan_free(top);
-    banyan_free(free_from);
-    banyan_free(role);
+    banyan_scratch_free(&memory);
     if (status)
         banyan_contraction_fini(out);
     return status;

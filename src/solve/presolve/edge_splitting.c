@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
 
@@ -38,25 +39,13 @@ typedef struct {
     int64_t *pair;                      /* by arc in and arc out: what runs past the idle node */
     int last_short;                     /* index of an active node */
     banyan_work begun;
+    banyan_scratch memory;
 } splitter;
 
 static void splitter_fini(splitter *s)
 {
     banyan_flow_destroy(s->flow);
-    banyan_free(s->alive);
-    banyan_free(s->in);
-    banyan_free(s->out);
-    banyan_free(s->pair);
-}
-
-static banyan_status splitter_alloc(splitter *s, banyan_error *err)
-{
-    size_t arcs = s->network->arc_count;
-
-    s->alive = banyan_alloc(arcs, sizeof *s->alive);
-    s->in = banyan_alloc(arcs, sizeof *s->in);
-    s->out = banyan_alloc(arcs, sizeof *s->out);
-    return s->alive && s->in && s->out ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_scratch_free(&s->memory);
 }
 
 static void find_arcs(splitter *s, int idle)
@@ -103,15 +92,18 @@ static banyan_status make_flow(splitter *s, banyan_error *err)
 
 static banyan_status splitter_init(splitter *s, banyan_joined_network *network, int idle, banyan_error *err)
 {
-    banyan_status status;
+    size_t arcs = network->arc_count;
 
     *s = (splitter){.network = network};
-    status = splitter_alloc(s, err);
-    if (status)
-        return status;
+    s->alive = banyan_scratch_take(&s->memory, arcs, sizeof *s->alive);
+    s->in = banyan_scratch_take(&s->memory, arcs, sizeof *s->in);
+    s->out = banyan_scratch_take(&s->memory, arcs, sizeof *s->out);
+    if (s->memory.failed)
+        return banyan_fail_memory(err);
     find_arcs(s, idle);
-    s->pair = banyan_alloc((size_t)s->in_count * (size_t)s->out_count + 1, sizeof *s->pair);
-    return s->pair ? make_flow(s, err) : banyan_fail_memory(err);
+    s->pair =
+        banyan_scratch_take(&s->memory, (size_t)s->in_count * (size_t)s->out_count + 1, sizeof *s->pair);
+    return s->memory.failed ? banyan_fail_memory(err) : make_flow(s, err);
 }
 
 /* What is missing of the whole demand at an active node. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/fraction.h"
 
 typedef struct {
@@ -117,12 +118,15 @@ static void add_up(const lists *l, const int *node, double *capacity, int *arc)
 static banyan_status make_graph(const banyan_graph *graph, const int *node, double *capacity,
                                 banyan_twins *out, banyan_error *err)
 {
+    banyan_scratch memory = {0};
     size_t arcs = (size_t)graph->arc_count;
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst),
-        *number = banyan_alloc(arcs, sizeof *number), *link = banyan_alloc(arcs, sizeof *link);
-    unsigned char *role = banyan_alloc((size_t)graph->node_count, 1);
+    int *src = banyan_scratch_take(&memory, arcs, sizeof *src),
+        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst),
+        *number = banyan_scratch_take(&memory, arcs, sizeof *number),
+        *link = banyan_scratch_take(&memory, arcs, sizeof *link);
+    unsigned char *role = banyan_scratch_take(&memory, (size_t)graph->node_count, 1);
     banyan_graph_input input = {graph->node_count, role, 0, src, dst, capacity, link};
-    banyan_status status = src && dst && number && link && role ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = banyan_scratch_check(&memory, err);
 
     for (int v = 0; !status && v < graph->node_count; v++)
         role[v] = node[v] == v ? graph->role[v] : 0;
@@ -139,11 +143,7 @@ static banyan_status make_graph(const banyan_graph *graph, const int *node, doub
         status = banyan_graph_create(&input, &out->graph, err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         out->arc[i] = number[out->arc[i]];
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(number);
-    banyan_free(link);
-    banyan_free(role);
+    banyan_scratch_free(&memory);
     return status;
 }
 
@@ -189,16 +189,17 @@ banyan_status banyan_twins_merge(const banyan_graph *graph, const int64_t *price
                                  banyan_error *err)
 {
     size_t arcs = (size_t)graph->arc_count, nodes = (size_t)graph->node_count;
-    lists l = {.graph = graph, .ends = banyan_alloc(2 * arcs + 1, sizeof *l.ends)};
-    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_scratch memory = {0};
+    lists l = {.graph = graph,
+               .ends = banyan_scratch_take(&memory, 2 * arcs + 1, sizeof *l.ends),
+               .first = banyan_scratch_take(&memory, nodes + 1, sizeof *l.first)};
+    double *capacity = banyan_scratch_take(&memory, arcs, sizeof *capacity);
     banyan_status status;
 
-    l.first = banyan_alloc(nodes + 1, sizeof *l.first);
     *out = (banyan_twins){.arc = banyan_alloc(arcs, sizeof *out->arc)};
     out->share = banyan_alloc(nodes, sizeof *out->share);
     out->node = banyan_alloc(nodes, sizeof *out->node);
-    status = l.ends && l.first && capacity && out->arc && out->share && out->node ? BANYAN_SUCCESS
-                                                                                  : banyan_fail_memory(err);
+    status = !memory.failed && out->arc && out->share && out->node ? BANYAN_SUCCESS : banyan_fail_memory(err);
     for (int v = 0; !status && v < graph->node_count; v++)
         list_ends(&l, v, price);
     if (!status && find_twins(&l, out->node)) {
@@ -211,9 +212,7 @@ banyan_status banyan_twins_merge(const banyan_graph *graph, const int64_t *price
     }
     if (!status && out->graph)
         status = take_shares(graph, out, err);
-    banyan_free(l.ends);
-    banyan_free(l.first);
-    banyan_free(capacity);
+    banyan_scratch_free(&memory);
     if (status)
         banyan_twins_fini(out);
     return status;

@@ -9,6 +9,7 @@
 
 #include "core/alloc.h"
 #include "core/random.h"
+#include "core/scratch.h"
 #include "solve/cut/near_minimum_cuts.h"
 #include "solve/net/effort.h"
 #include "solve/oracle/pair_oracle.h"
@@ -63,6 +64,7 @@ typedef struct {
     int *root;          /* per tree */
     double *weight;     /* per pair */
     double total;
+    banyan_scratch memory;
 } fitter;
 
 static void fitter_fini(fitter *f)
@@ -71,16 +73,8 @@ static void fitter_fini(fitter *f)
     banyan_geometric_weights_destroy(f->fit);
     banyan_trees_fini(&f->trees);
     banyan_near_minimum_cuts_destroy(f->near);
-    banyan_free(f->left);
-    banyan_free(f->mixed);
-    banyan_free(f->summed);
-    banyan_free(f->uses);
-    banyan_free(f->plenty);
-    banyan_free(f->sends);
-    banyan_free(f->gets);
-    banyan_free(f->cost);
+    banyan_scratch_free(&f->memory);
     banyan_free(f->root);
-    banyan_free(f->weight);
 }
 
 /* Prices of many cuts in the place of the problem's, where idle nodes help. */
@@ -108,18 +102,17 @@ static banyan_status fitter_init(fitter *f, const banyan_graph *graph, const int
 
     banyan_trees_init(&f->trees);
     f->graph = graph;
-    f->left = banyan_alloc(arcs, sizeof(double));
-    f->mixed = banyan_alloc(arcs, sizeof(double));
-    f->summed = banyan_alloc(nodes, sizeof(double));
-    f->plenty = banyan_alloc(2 * nodes, sizeof(double));
-    f->sends = banyan_alloc(nodes, sizeof(double));
-    f->gets = banyan_alloc(nodes, sizeof(double));
-    f->uses = banyan_alloc(arcs, sizeof(double));
-    f->cost = banyan_alloc(arcs, sizeof *f->cost);
+    f->left = banyan_scratch_take(&f->memory, arcs, sizeof(double));
+    f->mixed = banyan_scratch_take(&f->memory, arcs, sizeof(double));
+    f->summed = banyan_scratch_take(&f->memory, nodes, sizeof(double));
+    f->plenty = banyan_scratch_take(&f->memory, 2 * nodes, sizeof(double));
+    f->sends = banyan_scratch_take(&f->memory, nodes, sizeof(double));
+    f->gets = banyan_scratch_take(&f->memory, nodes, sizeof(double));
+    f->uses = banyan_scratch_take(&f->memory, arcs, sizeof(double));
+    f->cost = banyan_scratch_take(&f->memory, arcs, sizeof *f->cost);
     f->root = banyan_alloc(trees, sizeof *f->root);
-    f->weight = banyan_alloc(trees / 2, sizeof *f->weight);
-    if (!f->summed || !f->plenty || !f->sends || !f->gets || !f->uses || !f->cost || !f->root || !f->weight ||
-        !f->left || !f->mixed)
+    f->weight = banyan_scratch_take(&f->memory, trees / 2, sizeof *f->weight);
+    if (f->memory.failed || !f->root)
         return banyan_fail_memory(err);
     if (banyan_graph_has_helpers(graph)) {
         status = mix_first(f, proof, &problem, err);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 
 #define STEPS 2048    /* of the table, up to the widest, */
 #define WHOLE 1e-6    /* of a step may be missing in whole ones, */
@@ -56,22 +57,14 @@ struct banyan_geometric_weights {
         scarce;
     float *loss;    /* [tree * ROW + left in steps], of one unit of price; one more for the end */
     float *shifted; /* a row of it, behind one that cannot be reached */
+    banyan_scratch memory;
 };
 
 void banyan_geometric_weights_destroy(banyan_geometric_weights *fit)
 {
     if (!fit)
         return;
-    banyan_free(fit->width);
-    banyan_free(fit->left);
-    banyan_free(fit->price);
-    banyan_free(fit->weight);
-    banyan_free(fit->heaviest);
-    banyan_free(fit->fee);
-    banyan_free(fit->wanted);
-    banyan_free(fit->steps);
-    banyan_free(fit->loss);
-    banyan_free(fit->shifted);
+    banyan_scratch_free(&fit->memory);
     banyan_free(fit);
 }
 
@@ -251,18 +244,17 @@ static banyan_status fit_init(banyan_geometric_weights *fit, const banyan_geomet
     fit->fall = ways[problem->attempt].fall;
     fit->count = problem->count;
     fit->tree_count = problem->tree_limit;
-    fit->width = banyan_alloc(count, sizeof(double));
-    fit->left = banyan_alloc(count, sizeof(double));
-    fit->price = banyan_alloc(count, sizeof(double));
-    fit->weight = banyan_alloc(trees, sizeof(double));
-    fit->heaviest = banyan_alloc(trees, sizeof(double));
-    fit->fee = banyan_alloc(trees, sizeof(double));
-    fit->wanted = banyan_alloc(trees, sizeof(double));
-    fit->steps = banyan_alloc(trees, sizeof(double));
-    fit->loss = banyan_alloc((trees + 1) * ROW, sizeof(float));
-    fit->shifted = banyan_alloc((size_t)2 * ROW, sizeof(float));
-    if (!fit->width || !fit->left || !fit->price || !fit->weight || !fit->heaviest || !fit->fee ||
-        !fit->wanted || !fit->steps || !fit->loss || !fit->shifted)
+    fit->width = banyan_scratch_take(&fit->memory, count, sizeof(double));
+    fit->left = banyan_scratch_take(&fit->memory, count, sizeof(double));
+    fit->price = banyan_scratch_take(&fit->memory, count, sizeof(double));
+    fit->weight = banyan_scratch_take(&fit->memory, trees, sizeof(double));
+    fit->heaviest = banyan_scratch_take(&fit->memory, trees, sizeof(double));
+    fit->fee = banyan_scratch_take(&fit->memory, trees, sizeof(double));
+    fit->wanted = banyan_scratch_take(&fit->memory, trees, sizeof(double));
+    fit->steps = banyan_scratch_take(&fit->memory, trees, sizeof(double));
+    fit->loss = banyan_scratch_take(&fit->memory, (trees + 1) * ROW, sizeof(float));
+    fit->shifted = banyan_scratch_take(&fit->memory, (size_t)2 * ROW, sizeof(float));
+    if (fit->memory.failed)
         return banyan_fail_memory(err);
     for (int i = 0; i < ROW; i++)
         fit->shifted[i] = HUGE_VALF;

@@ -19,6 +19,7 @@
 
 #include "core/alloc.h"
 #include "core/heap.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 #include "solve/start/pair_tools.h"
 
@@ -56,28 +57,15 @@ typedef struct {
     int64_t visits;         /* of arcs */
     unsigned char *is_near; /* per node: all active nodes are within the depth limit */
     banyan_trees trees;
+    banyan_scratch memory;
 } grower;
 
 static void grower_fini(grower *g)
 {
     banyan_trees_fini(&g->trees);
-    banyan_free(g->load);
-    banyan_free(g->needed);
-    banyan_free(g->price);
-    banyan_free(g->before);
-    banyan_free(g->cost);
-    banyan_free(g->via);
-    banyan_free(g->depth);
-    banyan_free(g->hops);
-    banyan_free(g->is_settled);
+    banyan_scratch_free(&g->memory);
     banyan_heap_fini(&g->reached);
-    banyan_free(g->weight);
     banyan_free(g->root);
-    banyan_free(g->way);
-    banyan_free(g->is_near);
-    banyan_free(g->rooted);
-    banyan_free(g->used);
-    banyan_free(g->width);
 }
 
 /* In each pair every active node but the root sends once, and receives once: by an arc what its others have
@@ -105,25 +93,23 @@ static banyan_status grower_init(grower *g, banyan_error *err)
            pairs = (size_t)g->problem->pair_limit;
 
     banyan_trees_init(&g->trees);
-    g->load = banyan_alloc(arcs, sizeof *g->load);
-    g->needed = banyan_alloc(arcs, sizeof *g->needed);
-    g->price = banyan_alloc(arcs, sizeof *g->price);
-    g->before = banyan_alloc(arcs, sizeof *g->before);
-    g->cost = banyan_alloc(nodes, sizeof *g->cost);
-    g->via = banyan_alloc(nodes, sizeof *g->via);
-    g->depth = banyan_alloc(nodes, sizeof *g->depth);
-    g->hops = banyan_alloc(nodes, sizeof *g->hops);
-    g->is_settled = banyan_alloc(nodes, 1);
-    g->weight = banyan_alloc(pairs, sizeof *g->weight);
+    g->load = banyan_scratch_take(&g->memory, arcs, sizeof *g->load);
+    g->needed = banyan_scratch_take(&g->memory, arcs, sizeof *g->needed);
+    g->price = banyan_scratch_take(&g->memory, arcs, sizeof *g->price);
+    g->before = banyan_scratch_take(&g->memory, arcs, sizeof *g->before);
+    g->cost = banyan_scratch_take(&g->memory, nodes, sizeof *g->cost);
+    g->via = banyan_scratch_take(&g->memory, nodes, sizeof *g->via);
+    g->depth = banyan_scratch_take(&g->memory, nodes, sizeof *g->depth);
+    g->hops = banyan_scratch_take(&g->memory, nodes, sizeof *g->hops);
+    g->is_settled = banyan_scratch_take(&g->memory, nodes, 1);
+    g->weight = banyan_scratch_take(&g->memory, pairs, sizeof *g->weight);
     g->root = banyan_alloc(2 * pairs, sizeof *g->root);
-    g->way = banyan_alloc(nodes, sizeof *g->way);
-    g->is_near = banyan_alloc(nodes, 1);
-    g->rooted = banyan_alloc(nodes, sizeof *g->rooted);
-    g->used = banyan_alloc(nodes, sizeof *g->used);
-    g->width = banyan_alloc(nodes, sizeof *g->width);
-    if (!g->load || !g->needed || !g->price || !g->before || !g->cost || !g->via || !g->depth || !g->hops ||
-        !g->is_settled || !g->weight || !g->root || !g->way || !g->is_near || !g->rooted || !g->used ||
-        !g->width)
+    g->way = banyan_scratch_take(&g->memory, nodes, sizeof *g->way);
+    g->is_near = banyan_scratch_take(&g->memory, nodes, 1);
+    g->rooted = banyan_scratch_take(&g->memory, nodes, sizeof *g->rooted);
+    g->used = banyan_scratch_take(&g->memory, nodes, sizeof *g->used);
+    g->width = banyan_scratch_take(&g->memory, nodes, sizeof *g->width);
+    if (g->memory.failed || !g->root)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
         g->roots += g->problem->root[v];

@@ -16,7 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/alloc.h"
 #include "solve/start/hub_pairs.h"
 
 #define FEW 0.02 /* of the active workers without a place: no idle hub more is worth it */
@@ -26,48 +25,29 @@
 
 void banyan_hub_choice_fini(banyan_hub_choice *c)
 {
-    for (int d = 0; d < 2; d++) {
-        banyan_free(c->idle[d]);
-        banyan_free(c->all[d]);
-        banyan_free(c->lag[d]);
-        banyan_free(c->due[d]);
-    }
-    banyan_free(c->service);
-    banyan_free(c->group);
-    banyan_free(c->need);
-    banyan_free(c->worker);
-    banyan_free(c->home);
-    banyan_free(c->given);
-    banyan_free(c->slots);
-    banyan_free(c->is_hub);
-    banyan_free(c->hubs);
+    banyan_scratch_free(&c->memory);
 }
 
 static banyan_status make_arrays(banyan_hub_choice *c, banyan_error *err)
 {
     size_t nodes = (size_t)c->graph->node_count;
-    int whole = 1;
 
     for (int d = 0; d < 2; d++) {
-        c->idle[d] = banyan_alloc(nodes + 1, sizeof(double));
-        c->all[d] = banyan_alloc(nodes + 1, sizeof(double));
-        c->lag[d] = banyan_alloc(nodes + 1, sizeof(double));
-        c->due[d] = banyan_alloc(nodes + 1, sizeof(double));
-        whole &= c->idle[d] && c->all[d] && c->lag[d] && c->due[d];
+        c->idle[d] = banyan_scratch_take(&c->memory, nodes + 1, sizeof(double));
+        c->all[d] = banyan_scratch_take(&c->memory, nodes + 1, sizeof(double));
+        c->lag[d] = banyan_scratch_take(&c->memory, nodes + 1, sizeof(double));
+        c->due[d] = banyan_scratch_take(&c->memory, nodes + 1, sizeof(double));
     }
-    c->service = banyan_alloc(2 * nodes, sizeof(double));
-    c->group = banyan_alloc(nodes, sizeof(int));
-    c->need = banyan_alloc(nodes + 1, sizeof(int));
-    c->worker = banyan_alloc(nodes, sizeof(int));
-    c->home = banyan_alloc(nodes, sizeof(int));
-    c->given = banyan_alloc(nodes, sizeof(double));
-    c->slots = banyan_alloc(nodes, sizeof(int));
-    c->is_hub = banyan_alloc(nodes, 1);
-    c->hubs = banyan_alloc(nodes, sizeof(int));
-    return whole && c->service && c->group && c->need && c->worker && c->home && c->given && c->slots &&
-                   c->is_hub && c->hubs
-               ? BANYAN_SUCCESS
-               : banyan_fail_memory(err);
+    c->service = banyan_scratch_take(&c->memory, 2 * nodes, sizeof(double));
+    c->group = banyan_scratch_take(&c->memory, nodes, sizeof(int));
+    c->need = banyan_scratch_take(&c->memory, nodes + 1, sizeof(int));
+    c->worker = banyan_scratch_take(&c->memory, nodes, sizeof(int));
+    c->home = banyan_scratch_take(&c->memory, nodes, sizeof(int));
+    c->given = banyan_scratch_take(&c->memory, nodes, sizeof(double));
+    c->slots = banyan_scratch_take(&c->memory, nodes, sizeof(int));
+    c->is_hub = banyan_scratch_take(&c->memory, nodes, 1);
+    c->hubs = banyan_scratch_take(&c->memory, nodes, sizeof(int));
+    return banyan_scratch_check(&c->memory, err);
 }
 
 static int is_active(const banyan_hub_choice *c, int v)

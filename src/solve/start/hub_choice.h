@@ -3,6 +3,7 @@
 #ifndef BANYAN_SOLVE_START_HUB_CHOICE_H
 #define BANYAN_SOLVE_START_HUB_CHOICE_H
 
+#include "core/scratch.h"
 #include "core/status.h"
 #include "solve/net/graph.h"
 
@@ -22,6 +23,7 @@ typedef struct {
     int *slots;     /* per node: places that it has in the current tree */
     unsigned char *is_hub;
     int *hubs, hub_count;
+    banyan_scratch memory;
 } banyan_hub_choice;
 
 /* Of a network where hubs apply (solve/start/hub_pairs.h); graph, rate and weight are there already. */

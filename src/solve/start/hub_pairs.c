@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/round/rebalance.h"
 #include "solve/start/hub_choice.h"
 #include "solve/start/pair_tools.h"
@@ -36,20 +37,13 @@ typedef struct {
     int *via, *open, open_count, *way;
     banyan_trees trees;
     int *root;
+    banyan_scratch memory;
 } maker;
 
 static void maker_fini(maker *m)
 {
     banyan_hub_choice_fini(&m->choice);
-    banyan_free(m->room);
-    banyan_free(m->depth);
-    banyan_free(m->inside);
-    banyan_free(m->load);
-    banyan_free(m->price);
-    banyan_free(m->distance);
-    banyan_free(m->via);
-    banyan_free(m->open);
-    banyan_free(m->way);
+    banyan_scratch_free(&m->memory);
     banyan_free(m->root);
     banyan_trees_fini(&m->trees);
 }
@@ -59,18 +53,17 @@ static banyan_status maker_init(maker *m, banyan_error *err)
     size_t nodes = (size_t)m->choice.graph->node_count, arcs = (size_t)m->choice.graph->arc_count;
 
     banyan_trees_init(&m->trees);
-    m->room = banyan_alloc(nodes + 1, sizeof(int));
-    m->depth = banyan_alloc(nodes, sizeof(int));
-    m->inside = banyan_alloc(nodes, 1);
-    m->load = banyan_alloc(arcs, sizeof(double));
-    m->price = banyan_alloc(arcs, sizeof(double));
-    m->distance = banyan_alloc(nodes, sizeof(double));
-    m->via = banyan_alloc(nodes, sizeof(int));
-    m->open = banyan_alloc(nodes, sizeof(int));
-    m->way = banyan_alloc(nodes, sizeof(int));
+    m->room = banyan_scratch_take(&m->memory, nodes + 1, sizeof(int));
+    m->depth = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->inside = banyan_scratch_take(&m->memory, nodes, 1);
+    m->load = banyan_scratch_take(&m->memory, arcs, sizeof(double));
+    m->price = banyan_scratch_take(&m->memory, arcs, sizeof(double));
+    m->distance = banyan_scratch_take(&m->memory, nodes, sizeof(double));
+    m->via = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->open = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->way = banyan_scratch_take(&m->memory, nodes, sizeof(int));
     m->root = banyan_alloc(2 * (size_t)m->pair_count, sizeof(int));
-    if (!m->room || !m->depth || !m->inside || !m->load || !m->price || !m->distance || !m->via || !m->open ||
-        !m->way || !m->root)
+    if (m->memory.failed || !m->root)
         return banyan_fail_memory(err);
     return banyan_hub_choice_init(&m->choice, err);
 }

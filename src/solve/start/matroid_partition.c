@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-#include "core/alloc.h"
+#include "core/scratch.h"
 
 typedef struct {
     const banyan_graph *graph;
@@ -22,22 +22,8 @@ typedef struct {
     int *top, *parent, *depth,
         *up;                   /* by forest and node: root, parent, hops to the root, strand to the parent */
     int *first, *next, *stack; /* scratch: half strands at a node, as lists */
+    banyan_scratch memory;
 } keeper;
-
-static void keeper_fini(keeper *k)
-{
-    banyan_free(k->arc);
-    banyan_free(k->forest);
-    banyan_free(k->before);
-    banyan_free(k->queue);
-    banyan_free(k->top);
-    banyan_free(k->parent);
-    banyan_free(k->depth);
-    banyan_free(k->up);
-    banyan_free(k->first);
-    banyan_free(k->next);
-    banyan_free(k->stack);
-}
 
 static int strands_of(const keeper *k, const int64_t *room, int arc)
 {
@@ -54,19 +40,18 @@ static banyan_status keeper_init(keeper *k, const banyan_graph *graph, const int
     *k = (keeper){.graph = graph, .node_count = graph->node_count, .forest_count = count};
     for (int i = 0; i < graph->arc_count; i++)
         strands += (size_t)strands_of(k, room, i);
-    k->arc = banyan_alloc(strands, sizeof(int));
-    k->forest = banyan_alloc(strands, sizeof(int));
-    k->before = banyan_alloc(strands, sizeof(int));
-    k->queue = banyan_alloc(strands, sizeof(int));
-    k->top = banyan_alloc(cells, sizeof(int));
-    k->parent = banyan_alloc(cells, sizeof(int));
-    k->depth = banyan_alloc(cells, sizeof(int));
-    k->up = banyan_alloc(cells, sizeof(int));
-    k->first = banyan_alloc(nodes, sizeof(int));
-    k->next = banyan_alloc(2 * strands, sizeof(int));
-    k->stack = banyan_alloc(nodes, sizeof(int));
-    if (!k->arc || !k->forest || !k->before || !k->queue || !k->top || !k->parent || !k->depth || !k->up ||
-        !k->first || !k->next || !k->stack)
+    k->arc = banyan_scratch_take(&k->memory, strands, sizeof(int));
+    k->forest = banyan_scratch_take(&k->memory, strands, sizeof(int));
+    k->before = banyan_scratch_take(&k->memory, strands, sizeof(int));
+    k->queue = banyan_scratch_take(&k->memory, strands, sizeof(int));
+    k->top = banyan_scratch_take(&k->memory, cells, sizeof(int));
+    k->parent = banyan_scratch_take(&k->memory, cells, sizeof(int));
+    k->depth = banyan_scratch_take(&k->memory, cells, sizeof(int));
+    k->up = banyan_scratch_take(&k->memory, cells, sizeof(int));
+    k->first = banyan_scratch_take(&k->memory, nodes, sizeof(int));
+    k->next = banyan_scratch_take(&k->memory, 2 * strands, sizeof(int));
+    k->stack = banyan_scratch_take(&k->memory, nodes, sizeof(int));
+    if (k->memory.failed)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++)
         for (int j = strands_of(k, room, i); j > 0; j--) {
@@ -211,6 +196,6 @@ banyan_status banyan_matroid_partition_trees(const banyan_graph *graph, const in
         if (trees->failed)
             status = banyan_fail_memory(err);
     }
-    keeper_fini(&k);
+    banyan_scratch_free(&k.memory);
     return status;
 }

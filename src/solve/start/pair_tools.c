@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 
 banyan_status banyan_pair_tools_grow(banyan_pair_oracle *oracle, int is_out, int root, banyan_trees *trees,
                                      banyan_error *err)
@@ -151,17 +152,17 @@ banyan_status banyan_pair_tools_mirror(const banyan_graph *graph, const banyan_t
                                        const double *weight, banyan_pair_packing *packing, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
+    banyan_scratch memory = {0};
     mirror m = {.graph = graph,
                 .trees = trees,
-                .degree = banyan_alloc(nodes, sizeof *m.degree),
-                .queue = banyan_alloc(nodes, sizeof *m.queue),
-                .top = banyan_alloc(nodes, sizeof *m.top),
-                .next = banyan_alloc(2 * nodes, sizeof *m.next),
-                .first = banyan_alloc(nodes, sizeof *m.first)};
+                .degree = banyan_scratch_take(&memory, nodes, sizeof *m.degree),
+                .queue = banyan_scratch_take(&memory, nodes, sizeof *m.queue),
+                .top = banyan_scratch_take(&memory, nodes, sizeof *m.top),
+                .next = banyan_scratch_take(&memory, 2 * nodes, sizeof *m.next),
+                .first = banyan_scratch_take(&memory, nodes, sizeof *m.first)};
     int *root = banyan_alloc(2 * trees->tree_count, sizeof *root);
     banyan_trees pairs;
-    banyan_status status =
-        m.degree && m.queue && m.top && m.next && m.first && root ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_status status = !memory.failed && root ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     banyan_trees_init(&pairs);
     for (size_t t = 0; !status && t < trees->tree_count; t++) {
@@ -177,11 +178,7 @@ banyan_status banyan_pair_tools_mirror(const banyan_graph *graph, const banyan_t
     if (!status)
         status = banyan_pair_tools_hand_over(packing, &pairs, &root, weight, err);
     banyan_trees_fini(&pairs);
-    banyan_free(m.degree);
-    banyan_free(m.queue);
-    banyan_free(m.top);
-    banyan_free(m.next);
-    banyan_free(m.first);
+    banyan_scratch_free(&memory);
     banyan_free(root);
     return status;
 }

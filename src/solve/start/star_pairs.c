@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 
 typedef struct {
     const banyan_graph *graph;
@@ -86,15 +87,17 @@ static banyan_status keep_rest(const maker *m, banyan_error *err)
 {
     const banyan_graph *graph = m->graph;
     size_t arcs = (size_t)graph->arc_count;
-    int *src = banyan_alloc(arcs, sizeof *src), *dst = banyan_alloc(arcs, sizeof *dst);
-    double *capacity = banyan_alloc(arcs, sizeof *capacity);
+    banyan_scratch memory = {0};
+    int *src = banyan_scratch_take(&memory, arcs, sizeof *src),
+        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst);
+    double *capacity = banyan_scratch_take(&memory, arcs, sizeof *capacity);
     banyan_bypass *rest = &m->stars->rest;
     banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, NULL};
     banyan_status status = BANYAN_SUCCESS;
 
     rest->first = banyan_alloc(arcs, sizeof *rest->first);
     rest->second = banyan_alloc(arcs, sizeof *rest->second);
-    if (!src || !dst || !capacity || !rest->first || !rest->second)
+    if (memory.failed || !rest->first || !rest->second)
         status = banyan_fail_memory(err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         if (m->left[i] > 0) {
@@ -106,9 +109,7 @@ static banyan_status keep_rest(const maker *m, banyan_error *err)
         }
     if (!status && input.arc_count)
         status = banyan_graph_create(&input, &rest->graph, err);
-    banyan_free(src);
-    banyan_free(dst);
-    banyan_free(capacity);
+    banyan_scratch_free(&memory);
     return status;
 }
 
@@ -116,27 +117,26 @@ banyan_status banyan_star_pairs_find(const banyan_graph *graph, int limit, banya
                                      banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
+    banyan_scratch memory = {0};
     maker m = {.graph = graph,
                .stars = out,
-               .left = banyan_alloc((size_t)graph->arc_count, sizeof *m.left),
-               .to = banyan_alloc(nodes, sizeof *m.to),
-               .from = banyan_alloc(nodes, sizeof *m.from)};
+               .left = banyan_scratch_take(&memory, (size_t)graph->arc_count, sizeof *m.left),
+               .to = banyan_scratch_take(&memory, nodes, sizeof *m.to),
+               .from = banyan_scratch_take(&memory, nodes, sizeof *m.from)};
     banyan_status status;
 
     memset(out, 0, sizeof *out);
     banyan_trees_init(&out->trees);
     out->root = banyan_alloc(2 * (size_t)limit, sizeof *out->root);
     out->weight = banyan_alloc((size_t)limit, sizeof *out->weight);
-    status = m.left && m.to && m.from && out->root && out->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    status = !memory.failed && out->root && out->weight ? BANYAN_SUCCESS : banyan_fail_memory(err);
     for (int i = 0; !status && i < graph->arc_count; i++)
         m.left[i] = (double)graph->arcs[i].capacity;
     for (int k = 0; !status && k < limit && add_star(&m); k++)
         status = out->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
     if (!status && out->trees.tree_count)
         status = keep_rest(&m, err);
-    banyan_free(m.left);
-    banyan_free(m.to);
-    banyan_free(m.from);
+    banyan_scratch_free(&memory);
     if (status)
         banyan_star_pairs_fini(out);
     return status;

@@ -945,6 +945,13 @@ public:
         clear();
     }
 
+    // The hooks stay, and look at one flag.
+    void stop()
+    {
+        is_armed = false;
+        plan({}, {}, {}, 0, {}, 1, py::none());
+    }
+
     int missing(size_t bucket)
     {
         std::lock_guard<std::mutex> lock(mutex_);
@@ -1071,6 +1078,7 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
             [](Readiness &readiness, bool value) { readiness.is_armed = value; })
         .def_property_readonly("status", [](const Readiness &readiness) { return readiness.status.load(); })
         .def("plan", &Readiness::plan)
+        .def("stop", &Readiness::stop)
         .def("reset", &Readiness::reset)
         .def("missing", &Readiness::missing)
         .def("note", &Readiness::note);

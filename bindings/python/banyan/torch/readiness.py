@@ -21,8 +21,7 @@ class Readiness:
         self._unit_of = []
         # The node that adds to .grad; DDP's hook was there first.
         self._nodes = [parameter.expand_as(parameter).grad_fn.next_functions[0][0] for parameter in parameters]
-        for number, node in enumerate(self._nodes):
-            node.register_hook(lambda *_, number=number: self._see(number))
+        self._hooks = [node.register_hook(lambda *_, number=number: self._see(number)) for number, node in enumerate(self._nodes)]
 
     def plan(self, unit_of, bucket_of, addresses, handle, divided, divisor, fetch):
         """unit_of: by gradient; bucket_of, addresses: by unit, where the engine finds it. handle: the engine. divided: tensors to divide by
@@ -30,6 +29,14 @@ class Readiness:
         self._unit_of, self._bucket_of, self._addresses = unit_of, bucket_of, addresses
         self._handle, self._divided, self._divisor, self._fetch = handle, divided, divisor, fetch
         self.reset()
+
+    def stop(self):
+        """Nothing is noted any more."""
+        self.is_armed = False
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+        self.plan([], [], [], 0, [], 1, None)
 
     def reset(self):
         """None is there."""

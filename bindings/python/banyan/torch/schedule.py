@@ -12,10 +12,13 @@ make a MiB together. Single biases would only cost start-ups.
 
 DDP stays in charge of everything else: its buckets hold the gradients (nothing is copied to send them), unused
 parameters, no_sync, and what backward raises. The first two iterations go bucket by bucket, while DDP finds the
-order of its buckets; then the engine profiles a few, plans, and plans again when ready times have drifted.
+order of its buckets; then the engine profiles a few and plans twice. After that the plan and DDP's buckets take turns (trial.py). If the
+plan is not faster, the schedule steps aside: gradients travel in DDP's buckets, and no hook notes them. If it is, the engine plans again when
+ready times have drifted.
 """
 
 import logging
+import time
 
 import torch
 import torch.distributed as dist
@@ -29,9 +32,12 @@ from .exchange import by_group
 from .gpu import HostCopies
 from .group import find_group
 from .tensors import bytes_of, check_tensor, sum_type
+from .trial import Trial, judge
 from .work import make_future
 
 _PLAIN_ITERATIONS = 2  # DDP arranges its buckets anew after the first
+_PROFILE_ITERATIONS = 3  # the engine's default
+_PLAN_ITERATIONS = 5  # at least so many has the first plan before the engine makes the second
 _UNIT_BYTES = 1 << 20
 
 _log = logging.getLogger("banyan")
@@ -68,7 +74,10 @@ class Schedule:
     def __init__(self, model, unit_bytes=_UNIT_BYTES, **options):
         self._model = model
         self._unit_bytes = unit_bytes
-        self._options = options
+        asked = {name for name, value in options.items() if value}
+        self._options = {**options, "policy": options.get("policy") or "optimal"}
+        self._trial = None if asked & {"policy", "cost", "drift"} else Trial()  # what the program asks for is kept
+        self._verdict = None
         ignored = set(getattr(model, "parameters_to_ignore", ()))
         named = [
             (name, parameter)
@@ -89,8 +98,12 @@ class Schedule:
         self._unit = []  # of each gradient
         self._units = []
         self._size = dist.get_world_size(model.process_group)
+        self._is_ours = find_group(model.process_group) is not None
         self._divides_first = False
-        self._is_armed = False  # this iteration's gradients are to be sent
+        self._is_armed = False  # this iteration's gradients are to be sent as planned
+        self._takes_buckets = False  # they are not, though there is an engine
+        self._begun = None  # (when the forward pass of an iteration of the trial began, the iterations before it)
+        self._sent = 0  # iterations of the engine
         self._has_begun = False
         self._iterations = 0
         self._trainer = None
@@ -113,6 +126,16 @@ class Schedule:
     def is_planned(self):
         return self._trainer is not None and self._trainer.stats().plan > 0
 
+    @property
+    def is_decided(self):
+        """Whether the plan, or DDP's buckets, stay: False until both have been tried."""
+        return self._trial is None or self._verdict is not None
+
+    @property
+    def verdict(self):
+        """trial.Verdict: what an iteration took with the plan and with DDP's buckets; None before both were tried."""
+        return self._verdict
+
     def stats(self):
         """banyan.train.Stats: step, exposed and hidden time, predicted and measured; None while DDP warms up."""
         return self._trainer.stats() if self._trainer is not None else None
@@ -123,13 +146,16 @@ class Schedule:
 
     def __str__(self):
         stats = self.stats()
+        if self._takes_buckets and self._verdict is not None:
+            return str(self._verdict)
         return str(stats) if stats else f"{len(self._parameters)} gradients, waiting for DDP's first iterations"
 
     def close(self):
         """Gives the engine back; the model goes on bucket by bucket."""
         trainer, self._trainer = self._trainer, None
         self._arm(False)
-        self._readiness.plan([], [], [], 0, [], 1, None)
+        self._readiness.stop()
+        self._trial = self._begun = None
         self._iterations = -(1 << 60)
         if self._copies is not None:
             self._copies.close()
@@ -226,7 +252,39 @@ class Schedule:
         is_armed = bool(self._model.require_backward_grad_sync)
         if is_armed and self._trainer is None and self._iterations >= _PLAIN_ITERATIONS:
             self._start_engine()
-        self._arm(is_armed)
+        if self._trial is not None and self._trainer is not None:
+            self._go_on_with_trial(is_armed)
+        self._arm(is_armed and not self._takes_buckets)
+
+    def _go_on_with_trial(self, is_armed):
+        """All ranks make as many steps, so all are in the same turn."""
+        if self._device.type == "cuda" and self._is_trial_due():
+            torch.cuda.synchronize(self._device)  # DDP's buckets keep a stream waiting, not the host
+        now = time.perf_counter()
+        if self._begun is not None and self._iterations > self._begun[1]:
+            self._trial.times.append(now - self._begun[0])
+            self._begun = None
+        if not is_armed:
+            return
+        if self._trial.is_over:
+            self._decide()
+        elif self._is_trial_due():
+            self._takes_buckets = self._trial.takes_buckets
+            self._begun = (now, self._iterations)
+
+    def _is_trial_due(self):
+        profiled = self._options.get("profile_iterations") or _PROFILE_ITERATIONS
+        return self._sent > profiled + 1 + max(profiled, _PLAN_ITERATIONS) + 1
+
+    def _decide(self):
+        times = torch.tensor(self._trial.times, dtype=torch.float64, device=self._device)
+        dist.all_reduce(times, group=self._model.process_group)
+        self._verdict = judge((times / self._size).tolist())
+        self._trial = None
+        self._takes_buckets = not self._verdict.is_plan_faster
+        if self._takes_buckets:
+            self._readiness.stop()
+        _log.info("%s", self._verdict)
 
     def _on_output(self, _module, _inputs, output):
         if self._is_armed and self._trainer is not None:
@@ -242,7 +300,7 @@ class Schedule:
                 self._fail(status)
 
     def _on_bucket(self, _state, bucket):
-        if self._trainer is None:
+        if self._trainer is None or self._takes_buckets:
             return self._reduce_plainly(bucket)
         index = bucket.index()
         if bucket.buffer().data_ptr() != self._buffers[index] and self._error is None:
@@ -257,17 +315,25 @@ class Schedule:
         return future
 
     def _reduce_plainly(self, bucket):
-        group = self._model.process_group
+        if self._trainer is None and self._iterations >= 0:  # it has not been closed
+            self._note_places(bucket)
+        if bucket.is_last():
+            self._iterations += 1
+            self._arm(False)
+        buffer, group = bucket.buffer(), self._model.process_group
+        if self._is_ours and buffer.dtype != torch.float16:  # whose sums may be too large
+            op = dist.ReduceOp.AVG
+        else:
+            op = dist.ReduceOp.SUM
+            buffer.div_(self._size)
+        work = dist.all_reduce(buffer, op=op, group=group, async_op=True)
+        return work.get_future().then(lambda future: future.value()[0])
+
+    def _note_places(self, bucket):
         for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
             self._views[self._number[parameter]] = gradient
             self._bucket[self._number[parameter]] = bucket.index()
         self._buffers[bucket.index()] = bucket.buffer().data_ptr()
-        if bucket.is_last():
-            self._iterations += 1
-            self._arm(False)
-        buffer = bucket.buffer().div_(self._size)
-        work = dist.all_reduce(buffer, group=group, async_op=True)
-        return work.get_future().then(lambda future: future.value()[0])
 
     def _future_of(self, buffer):
         """For DDP, which looks at it at the end of backward. Errors are raised in its callback, for DDP's C++ takes
@@ -298,6 +364,7 @@ class Schedule:
         self._arm(False)
         self._has_begun = False
         self._iterations += 1
+        self._sent += 1
         for future in pending:
             future.set_result(None)
         self._report()
@@ -314,8 +381,9 @@ def schedule(model, **options):
     """Sends the gradients of this DistributedDataParallel model as planned for it and for this network. Call it once,
     on every rank, before training. The model's process group may be banyan's or another one; the model lies on the CPU or on one GPU.
 
-    unit_bytes: smaller gradients travel with their neighbours. options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer). Returns a Schedule, whose
-    stats() tell the hidden share of the communication, and what was predicted and measured."""
+    unit_bytes: smaller gradients travel with their neighbours. options: policy, cost, streams, profile_iterations, measure_ms, drift (banyan.Trainer); with one of policy, cost
+    and drift DDP's buckets are not tried. Returns a Schedule, whose stats() tell the hidden share of the communication, and what was predicted and measured; its verdict, what
+    an iteration takes with the plan and with DDP's buckets."""
     if not isinstance(model, torch.nn.parallel.DistributedDataParallel):
         raise TypeError("schedule() takes a DistributedDataParallel model")
     return Schedule(model, **options)
