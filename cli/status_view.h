@@ -24,7 +24,7 @@ typedef struct {
     char id[BANYAN_STATUS_GROUP_TEXT];
     int size;
     status_rank *ranks;
-    char *lost, *left, *silent; /* by rank: what any rank says */
+    char *lost, *left, *silent;   /* by rank: what any rank says */
     char failure[512], loss[600]; /* what ended it, and a connection that it goes on without */
     /* What the network is taken for; origin "": nobody has said. */
     char origin[16];

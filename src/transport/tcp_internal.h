@@ -141,7 +141,7 @@ typedef struct {
     int is_lost;                       /* ended, but not the peer */
     int is_lost_due;                   /* the peer is not told yet */
     int is_heard_lost;                 /* the peer has said what came over it: */
-    uint64_t peer_has;                 /* so many bytes; */
+    uint64_t peer_has;                 /* that many bytes; */
     int is_inherited;                  /* and another link does its work */
     char *why_lost;
 } banyan_tcp_link;
