@@ -4,9 +4,9 @@
  * Theirs are numbers of their papers and repositories: TE-CCL's all-gathers on NDv2 and DGX-2, the twelve
  * networks of TACOS's tests, BFB's closed forms for tori, circulants and a hypercube, MSCCL++'s measured
  * all-reduces of A100 and H100 machines, and the step counts of Swing, PAT and BFB. Ours are simulated: the
- * fastest of all our plans in the fluid model, on the links alone. A measured number beside a predicted one says how much a real
- * machine loses, not who is better. ForestColl's optimum is its formula, worked out by hand over the worst
- * cut. */
+ * fastest of all our plans in the fluid model, on the links alone. A measured number beside a predicted one
+ * says how much a real machine loses, not who is better. ForestColl's optimum is its formula, worked out by
+ * hand over the worst cut. */
 #include <math.h>
 #include <stdio.h>
 
