@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/message_walk.c: a walk with LogP's parameters (topology/message.h). For long vectors they are nothing
- * beside the time on the links; for short ones they are nearly all there is. What a rank is busy with on
- * average is told apart: those cores are wanted by the job that computes beside us, or by other ranks where
- * several share a core. Six hosts of one core each finish 60 messages at once; on two cores they take
+/* algorithms/message_walk.c: a walk with LogP's parameters (topology/message.h). For long vectors they are
+ * nothing beside the time on the links; for short ones they are nearly all there is. What a rank is busy with
+ * on average is told apart: those cores are wanted by the job that computes beside us, or by other ranks
+ * where several share a core. Six hosts of one core each finish 60 messages at once; on two cores they take
  * turns. */
 #include "algorithms/message_walk.h"
 

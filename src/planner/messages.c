@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* planner/messages.c: the walk of all messages (algorithms/message_walk.h), and their headers on the links. */
+/* planner/messages.c: the walk of all messages (algorithms/message_walk.h), and their headers on links. */
 #include "planner/messages.h"
 
 #include <math.h>

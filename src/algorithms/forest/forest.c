@@ -221,8 +221,8 @@ static banyan_status grow_best(const banyan_problem *problem, growth *out, banya
     return BANYAN_SUCCESS;
 }
 
-/* With what messages cost ranks, as predictions have it (planner/planner.c); where these are not streamed, rounds
- * tell. */
+/* With what messages cost ranks, as predictions have it (planner/planner.c); where these are not streamed,
+ * rounds tell. */
 static double with_messages(const banyan_problem *problem, const banyan_schedule *schedule, double network_s)
 {
     banyan_message_walk walk;

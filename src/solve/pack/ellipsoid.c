@@ -185,7 +185,7 @@ static banyan_status add_cheapest(body *b, banyan_error *err)
     if (!b->graph->symmetric)
         banyan_pair_packing_measure_out(&b->oracle, b->cost);
     root = choose_root(b);
-    for (int is_out = 0; is_out <= !b->graph->symmetric; is_out++) {
+    for (int is_out = 0; is_out < (b->graph->symmetric ? 1 : 2); is_out++) {
         if (!banyan_grow((void **)&b->root, b->trees.tree_count, &b->root_capacity, sizeof *b->root))
             return banyan_fail_memory(err);
         b->root[b->trees.tree_count] = root;
