@@ -51,20 +51,25 @@ struct letter {
     unsigned char body[];
 };
 
+/* A second connection that carries the same (control_spare.c). */
+typedef struct {
+    banyan_channel channel;
+    uint32_t events;
+    uint64_t heard; /* messages over it, and before it began */
+} spare_link;
+
 typedef struct {
     banyan_channel channel; /* fd -1: none */
     int64_t away_ns;        /* when its connection ended before all had joined; 0: it did not */
     int64_t heard_ns;
-    uint32_t events; /* that are waited for; EPOLLOUT: the system did not take all that was put */
-    /* A second connection that carries the same (control_spare.c). */
-    banyan_channel spare; /* fd -1: none */
-    uint32_t spare_events;
+    uint32_t events;   /* that are waited for; EPOLLOUT: the system did not take all that was put */
+    spare_link *spare; /* NULL: none */
     int has_had_spare, is_spare_over;
-    uint64_t put_count, heard_count;  /* messages since this rank is linked */
-    uint64_t heard_over, spare_heard; /* over either connection */
-    int is_leaving;                   /* it has said goodbye; the root has not told all yet */
-    int is_looked_after;              /* at the root (control_orphans.c) */
-    int64_t told_ns;                  /* at the root: when it last told its state; 0: never */
+    uint64_t put_count, heard_count; /* messages since this rank is linked, */
+    uint64_t heard_over;             /* and of these over the first connection */
+    int is_leaving;                  /* it has said goodbye; the root has not told all yet */
+    int is_looked_after;             /* at the root (control_orphans.c) */
+    int64_t told_ns;                 /* at the root: when it last told its state; 0: never */
     banyan_rank_state state;
 } member;
 

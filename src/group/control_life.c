@@ -38,7 +38,7 @@ static banyan_status fill_arrays(banyan_control *control, banyan_error *err)
         !control->linked)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < size; i++)
-        control->members[i].channel.fd = control->members[i].spare.fd = -1;
+        control->members[i].channel.fd = -1;
     return BANYAN_SUCCESS;
 }
 
@@ -285,8 +285,9 @@ static void say_goodbye(banyan_control *control)
     for (int i = 0; i < control->link_count; i++) {
         member *m = &control->members[control->linked[i]];
 
-        if (m->spare.fd >= 0)
-            banyan_channel_send_all(&m->spare, banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
+        if (m->spare)
+            banyan_channel_send_all(&m->spare->channel, banyan_clock_ns() < deadline_ns ? deadline_ns : 0,
+                                    NULL);
         banyan_channel_send_all(&m->channel, banyan_clock_ns() < deadline_ns ? deadline_ns : 0, NULL);
     }
 }
@@ -320,7 +321,7 @@ void banyan_control_destroy(banyan_control *control)
     banyan_status_close(&control->status_door);
     for (int i = 0; control->members && i < control->size; i++) {
         banyan_channel_fini(&control->members[i].channel);
-        banyan_channel_fini(&control->members[i].spare);
+        banyan_control_drop_spare(control, i);
     }
     while (control->outbox) {
         letter *next = control->outbox->next;

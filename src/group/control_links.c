@@ -44,14 +44,14 @@ void banyan_control_put(banyan_control *control, int rank, int type, int about, 
     if (!banyan_control_is_linked(control, rank)) /* nor if there is no such rank */
         return;
     m = &control->members[rank];
-    if (m->spare.fd < 0) {
+    if (!m->spare) {
         /* A full channel is found by its silence. */
         m->put_count += banyan_channel_put(&m->channel, word, body, bytes, NULL) == BANYAN_SUCCESS;
         return;
     }
     /* Where one of two misses a message it is of no use any more; its end shows when it is read. */
-    if (banyan_channel_put(&m->spare, word, body, bytes, NULL))
-        shutdown(m->spare.fd, SHUT_RDWR);
+    if (banyan_channel_put(&m->spare->channel, word, body, bytes, NULL))
+        shutdown(m->spare->channel.fd, SHUT_RDWR);
     if (banyan_channel_put(&m->channel, word, body, bytes, NULL))
         shutdown(m->channel.fd, SHUT_RDWR);
     m->put_count++;
@@ -62,7 +62,7 @@ int banyan_control_is_full(const banyan_control *control, int rank)
 {
     const member *m = &control->members[rank];
 
-    return m->events & EPOLLOUT && (m->spare.fd < 0 || m->spare_events & EPOLLOUT);
+    return m->events & EPOLLOUT && (!m->spare || m->spare->events & EPOLLOUT);
 }
 
 void banyan_control_put_children(banyan_control *control, int type, int about, const void *body, size_t bytes)
@@ -109,7 +109,13 @@ static void close_channel(banyan_control *control, banyan_channel *channel)
 
 void banyan_control_drop_spare(banyan_control *control, int rank)
 {
-    close_channel(control, &control->members[rank].spare);
+    member *m = &control->members[rank];
+
+    if (!m->spare)
+        return;
+    close_channel(control, &m->spare->channel);
+    banyan_free(m->spare);
+    m->spare = NULL;
 }
 
 void banyan_control_link(banyan_control *control, int rank, int fd)
@@ -129,7 +135,7 @@ void banyan_control_unlink(banyan_control *control, int rank)
     member *m = &control->members[rank];
 
     close_channel(control, &m->channel);
-    close_channel(control, &m->spare);
+    banyan_control_drop_spare(control, rank);
     for (int i = 0; i < control->link_count; i++)
         if (control->linked[i] == rank) {
             control->linked[i] = control->linked[--control->link_count];
@@ -149,10 +155,10 @@ void banyan_control_flush_links(banyan_control *control)
 
         banyan_channel_flush(&m->channel, NULL);
         watch(control, control->linked[i], &m->channel, &m->events, EPOLL_CTL_MOD);
-        if (m->spare.fd < 0)
+        if (!m->spare)
             continue;
-        banyan_channel_flush(&m->spare, NULL);
-        watch(control, control->linked[i], &m->spare, &m->spare_events, EPOLL_CTL_MOD);
+        banyan_channel_flush(&m->spare->channel, NULL);
+        watch(control, control->linked[i], &m->spare->channel, &m->spare->events, EPOLL_CTL_MOD);
     }
 }
 
@@ -163,8 +169,8 @@ void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uin
     for (int i = 0; i < control->link_count; i++) {
         const member *m = &control->members[control->linked[i]];
 
-        *in += m->channel.in_total + m->spare.in_total;
-        *out += m->channel.out_total + m->spare.out_total;
+        *in += m->channel.in_total + (m->spare ? m->spare->channel.in_total : 0);
+        *out += m->channel.out_total + (m->spare ? m->spare->channel.out_total : 0);
     }
 }
 
@@ -176,13 +182,18 @@ void banyan_control_take_spare(banyan_control *control, int rank, int fd)
 
     banyan_control_drop_spare(control, rank); /* its end has not been noticed here yet */
     m->has_had_spare = 1;
-    m->spare_heard = BANYAN_SPARE_UNKNOWN;
-    banyan_channel_init(&m->spare, fd, BANYAN_CHANNEL_LIMIT);
+    m->spare = banyan_alloc(1, sizeof *m->spare);
+    if (!m->spare) { /* the first one is all there is */
+        close(fd);
+        return;
+    }
+    m->spare->heard = BANYAN_SPARE_UNKNOWN;
+    banyan_channel_init(&m->spare->channel, fd, BANYAN_CHANNEL_LIMIT);
     banyan_put64(count, m->put_count);
-    if (banyan_channel_put(&m->spare, START, count, sizeof count, NULL))
+    if (banyan_channel_put(&m->spare->channel, START, count, sizeof count, NULL))
         banyan_control_drop_spare(control, rank);
     else
-        watch(control, rank, &m->spare, &m->spare_events, EPOLL_CTL_ADD);
+        watch(control, rank, &m->spare->channel, &m->spare->events, EPOLL_CTL_ADD);
 }
 
 /* Notes whether a rank below us has come, and returns whether that is new. */

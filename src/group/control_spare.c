@@ -12,6 +12,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "core/alloc.h"
 #include "core/clock.h"
 #include "group/control_internal.h"
 #include "transport/bytes.h"
@@ -106,7 +107,7 @@ void banyan_control_seek_spare(banyan_control *control, int64_t now_ns)
 static int next_of(member *m, banyan_channel *channel, uint64_t *heard, int *word, const unsigned char **body,
                    size_t *bytes)
 {
-    while (channel->fd >= 0 && *heard <= m->heard_count && banyan_channel_next(channel, word, body, bytes))
+    while (*heard <= m->heard_count && banyan_channel_next(channel, word, body, bytes))
         if ((*heard)++ == m->heard_count) {
             m->heard_count++;
             return 1;
@@ -121,12 +122,12 @@ static void begin_spare(banyan_control *control, int rank)
     size_t bytes;
     int word;
 
-    if (m->spare.fd < 0 || m->spare_heard != BANYAN_SPARE_UNKNOWN ||
-        !banyan_channel_next(&m->spare, &word, &body, &bytes))
+    if (!m->spare || m->spare->heard != BANYAN_SPARE_UNKNOWN ||
+        !banyan_channel_next(&m->spare->channel, &word, &body, &bytes))
         return;
     if (word == START && bytes == 8)
-        m->spare_heard = banyan_get64(body);
-    if (m->spare_heard == BANYAN_SPARE_UNKNOWN)
+        m->spare->heard = banyan_get64(body);
+    if (m->spare->heard == BANYAN_SPARE_UNKNOWN)
         banyan_control_drop_spare(control, rank);
 }
 
@@ -136,15 +137,15 @@ int banyan_control_next(banyan_control *control, int rank, int *word, const unsi
     member *m = &control->members[rank];
 
     begin_spare(control, rank);
-    return next_of(m, &m->channel, &m->heard_over, word, body, bytes) ||
-           next_of(m, &m->spare, &m->spare_heard, word, body, bytes);
+    return (m->channel.fd >= 0 && next_of(m, &m->channel, &m->heard_over, word, body, bytes)) ||
+           (m->spare && next_of(m, &m->spare->channel, &m->spare->heard, word, body, bytes));
 }
 
 banyan_status banyan_control_fill(banyan_control *control, int rank, banyan_error *err)
 {
     member *m = &control->members[rank];
 
-    m->is_spare_over = m->spare.fd >= 0 && banyan_channel_fill(&m->spare, NULL) != BANYAN_SUCCESS;
+    m->is_spare_over = m->spare && banyan_channel_fill(&m->spare->channel, NULL) != BANYAN_SUCCESS;
     return banyan_channel_fill(&m->channel, err);
 }
 
@@ -153,14 +154,15 @@ int banyan_control_go_on_with_spare(banyan_control *control, int rank)
 {
     member *m = &control->members[rank];
 
-    if (m->spare.fd < 0 || m->is_spare_over || m->spare_heard > m->heard_count)
+    if (!m->spare || m->is_spare_over || m->spare->heard > m->heard_count)
         return 0;
     control->bytes_in += m->channel.in_total;
     control->bytes_out += m->channel.out_total;
     banyan_channel_fini(&m->channel); /* and out of the epoll set */
-    m->channel = m->spare;
-    m->heard_over = m->spare_heard;
-    m->events = m->spare_events;
-    m->spare = (banyan_channel){.fd = -1};
+    m->channel = m->spare->channel;
+    m->heard_over = m->spare->heard;
+    m->events = m->spare->events;
+    banyan_free(m->spare);
+    m->spare = NULL;
     return 1;
 }
