@@ -41,7 +41,7 @@ static banyan_status no_bigraph(const banyan_problem *problem, const char *why, 
                        problem->topology->name, why);
 }
 
-/* Every rank hangs on one switch, by which switches get their turn; the first one is an upper one. */
+/* Every rank is attached to one switch, by which switches get their turn; the first one is an upper one. */
 static banyan_status find_homes(const banyan_problem *problem, bigraph *b, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;

@@ -2,7 +2,7 @@
 /* algorithms/hierarchy_sources.c: a hierarchy from the network itself.
  *
  * Switches: where cables between switches and workers make a tree with the workers at its leaves, that tree,
- * hung up at the switch from which the farthest worker is nearest.
+ * rooted at the switch from which the farthest worker is nearest.
  * Hosts: one branch a host.
  * Bandwidth: ranks that reach one another over links of at least some speed belong together; the fastest such
  * groups are the lowest branches, all speeds together the root. Measured speeds scatter, so speeds are one
@@ -104,7 +104,7 @@ static int farthest_worker(switch_tree *t, int from)
     return farthest;
 }
 
-/* The switch to hang the tree up at, or -1 where the network is none. */
+/* The switch at which the tree has its root, or -1 where the network is none. */
 static int find_root(switch_tree *t)
 {
     const banyan_topology *topology = t->topology;

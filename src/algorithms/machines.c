@@ -130,7 +130,7 @@ int banyan_machines_tree(const banyan_machines *machines, const banyan_topology 
     machines->parent[root] = -1;
     machines->order[0] = root;
     for (int i = 0; i < end; i++) {
-        if (i == level_end) { /* a node hangs on the first of those that could be above it */
+        if (i == level_end) { /* a node is attached to the first of those that could be above it */
             qsort(machines->order + i, (size_t)(end - i), sizeof(int), compare_nodes);
             level_end = end;
         }

@@ -24,9 +24,9 @@ void banyan_machines_fini(banyan_machines *machines);
 /* Whether they can be found: the `applies` of algorithms that need machines. */
 banyan_status banyan_machines_apply(const banyan_problem *problem, banyan_error *err);
 
-/* A breadth-first tree over the machine's own links from its leader-th member; who has none hangs on the
- * leader. Fills parent (-1 at the leader), depth and order of the members. Returns the greatest depth. Cost:
- * the members and their links, and sorting each level. */
+/* A breadth-first tree over the machine's own links from its leader-th member; one without any belongs to
+ * the leader. Fills parent (-1 at the leader), depth and order of the members. Returns the greatest depth.
+ * Cost: the members and their links, and sorting each level. */
 int banyan_machines_tree(const banyan_machines *machines, const banyan_topology *topology, int machine,
                          int leader);
 

@@ -171,7 +171,7 @@ static banyan_status find_trees(const banyan_problem *problem, banyan_grown_tree
     return status ? status : banyan_grow_trees(problem, options, out, err);
 }
 
-/* Each rank has a tree, which all others hang on. */
+/* Each rank has a tree, to which all others are attached. */
 static banyan_status applies(const banyan_problem *problem, banyan_error *err)
 {
     double ranks = problem->active_count;

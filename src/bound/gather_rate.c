@@ -11,7 +11,7 @@ static const char *name_of(const banyan_gather_question *question)
     return question->towards ? "reduce-scatter" : "all-gather";
 }
 
-/* Nodes that the graph has left out as dead ends are on the side of what they hang on; what is in no
+/* Nodes that the graph has left out as dead ends are on the side of what they are attached to; what is in no
  * connection with it, and idle workers that are not there, on none. */
 static void place_dead_ends(const banyan_topology *topology, const banyan_graph *graph, banyan_relays relays,
                             int *part)

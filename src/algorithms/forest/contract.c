@@ -6,7 +6,7 @@
  *      g0 g1   g2 g3                               An edge of the smaller network's tree keeps its arcs,
  *       \ /     \ /                                and begins and ends at the nearest worker inside, by
  *        h0      h1        (01) --- net --- (23)   wide cables that bear least so far. Inside a node, all
- *          \    /                                  active workers and all such ends hang on the one where
+ *          \    /                                  active workers and all such ends belong to the one where
  *                                                  the tree leaves it (in-tree) or comes in (out-tree), or
  *                                                  on the root. */
 #include <math.h>
@@ -245,7 +245,7 @@ static int lay_hop(layer *l, const banyan_flows *flows, const banyan_hop *hop, i
     return 1;
 }
 
-/* All members of the part hang on its gate, one after the other, those first that are nearest to it. 0: there
+/* All members of the part are attached to its gate, one after the other, the nearest first. 0: there
  * is no way. */
 static int join_part(layer *l, int part, int is_in, double weight)
 {

@@ -7,7 +7,7 @@
  *
  *   in-tree   all edges end at active nodes, or all but one at one idle node, which sends on to the root
  *   out-tree  the same, backwards; all four with an active root
- *   both      with an idle root, on which all hang
+ *   both      with an idle root, to which all are attached
  *
  * Or each switch and the workers behind it are one node, active if one of these is: then links between
  * switches have prices.

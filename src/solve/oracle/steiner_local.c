@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/oracle/steiner_local.c: a cheap tree with a direction, quickly. It grows from the root to the next
  * nearest terminal, always by a shortest way; with the helpers on these ways its best form is one
- * arborescence. Then helpers join on which others hang more cheaply: behind a switch no helper lies on a
+ * arborescence. Then helpers join that give others cheaper parents: behind a switch no helper lies on a
  * shortest way, but many are good middles. A careful search also tries the tree without each of its helpers.
  * Cost: O(nodes^2), and as much again for each helper that joins. */
 #include <string.h>
@@ -67,7 +67,7 @@ static int grow_members(banyan_steiner *s, int root)
     return 0;
 }
 
-/* The tree's node that a helper can be hung on at the least cost. */
+/* The tree's node that a helper can be attached to at the least cost. */
 static int place_for(const banyan_steiner *s, int helper)
 {
     int best = -1;
@@ -78,9 +78,9 @@ static int place_for(const banyan_steiner *s, int helper)
     return best;
 }
 
-/* What is saved if the helper hangs on a node of the tree, and on it all that come cheaper so; adopt != 0:
+/* What is saved if the helper joins at a node of the tree, and all that gain by it move to it; adopt != 0:
  * they do. */
-static int64_t hang_helper(banyan_steiner *s, int helper, int on, int adopt)
+static int64_t attach_helper(banyan_steiner *s, int helper, int on, int adopt)
 {
     int64_t saved = -way(s, on, helper);
 
@@ -113,7 +113,7 @@ static void add_helpers(banyan_steiner *s)
 
         for (int i = 0; i < s->helper_count; i++) {
             int64_t saved = s->parent[s->helper[i]] == -2
-                                ? hang_helper(s, s->helper[i], place_for(s, s->helper[i]), 0)
+                                ? attach_helper(s, s->helper[i], place_for(s, s->helper[i]), 0)
                                 : 0;
 
             if (saved > most) {
@@ -123,7 +123,7 @@ static void add_helpers(banyan_steiner *s)
         }
         if (best < 0)
             return;
-        hang_helper(s, best, place_for(s, best), 1);
+        attach_helper(s, best, place_for(s, best), 1);
     }
 }
 

@@ -33,7 +33,7 @@ typedef struct {
     double weight;      /* which weighs that much */
     int towards;        /* and leads to its root: */
     const int *up_first, *up_arc, *down_first,
-        *down_arc;             /* arcs by which a node can hang on others, and others on it */
+        *down_arc;             /* arcs by which a node can be attached to others, and others to it */
     int *up;                   /* its part of above, */
     int *below;                /* and of children */
     int *branch, branch_count; /* nodes below the cut, its top first, each after the one above it, */
@@ -103,20 +103,20 @@ void banyan_branch_moves_face(banyan_branch_mover *grafter, int towards);
 /* The tree is the current one now. */
 void banyan_branch_moves_take_up(banyan_branch_mover *grafter, int tree);
 
-/* v hangs on the arc's upper end in the current tree, or no longer hangs on anything. */
+/* v is attached to the arc's upper end in the current tree, or to nothing any more. */
 void banyan_branch_moves_join(banyan_branch_mover *grafter, int v, int arc);
 void banyan_branch_moves_leave(banyan_branch_mover *grafter, int v);
 
 /* An idle node that serves nobody leaves the current tree, and so do those above it that served it alone. */
 void banyan_branch_moves_drop(banyan_branch_mover *grafter, int v);
 
-/* up is a tree's part of above. Hops from u to the root, or -1 if u is v or hangs on it. */
+/* up is a tree's part of above. Hops from u to the root, or -1 if u is v or below it. */
 int banyan_branch_moves_climb(const banyan_branch_mover *grafter, const int *up, int u, int v);
 
-/* Hops from v to the farthest node that hangs on it, in a tree with that many below each. */
+/* Hops from v to the farthest node below it, in a tree with that many below each. */
 int banyan_branch_moves_height(const banyan_branch_mover *grafter, const int *up, const int *below, int v);
 
-/* Idle nodes join trees with all that hang better on them, or leave them: a round over all trees
+/* Idle nodes join trees with all that are better attached to them, or leave them: a round over all trees
  * (solve/round/branch_stars.c). */
 void banyan_branch_moves_stars(banyan_branch_mover *grafter);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/branch_stars.c: idle nodes join trees, and leave them, with all their branches at once.
  *
- *        p                     p       An idle node is worth its arcs where several hang on it; by the first
+ *        p                     p       An idle node is worth its arcs as a parent of several; by the first
  *      /   \                   |       alone a tree only gets longer. So branches that move one by one seldom
  *     a     b     <=>          i       bring it in, and seldom out. Here it joins by the arc above which it
- *      \     \               / | \     gains most, with all neighbours that hang on it more cheaply than
+ *      \     \               / | \     gains most, with all neighbours to which it is a cheaper parent than
  *       c     d             a  c  d    where they are; or it leaves, and each branch goes to the neighbour
  *                                      that has it most cheaply, if that is a gain in all.
  *
@@ -15,7 +15,7 @@
 
 /* v's branch on the arc, which need not be in the tree, p being where it leads: neither a circle nor too deep
  * a tree. */
-static int can_hang(const banyan_branch_mover *g, int v, int p, int hops)
+static int can_attach(const banyan_branch_mover *g, int v, int p, int hops)
 {
     int depth = banyan_branch_moves_climb(g, g->up, p, v), most = g->problem->depth_limit;
 
@@ -35,7 +35,7 @@ static double gain_of(const banyan_branch_mover *g, int v, int arc, int p)
     return gain;
 }
 
-/* Whether v, by its arc to the idle node, is better off there if that hangs on p; the gain. */
+/* Whether v, by its arc to the idle node, is better off there if that is attached to p; the gain. */
 static int is_better(const banyan_branch_mover *g, int arc, int p, double *gain)
 {
     int v = banyan_branch_moves_lower(g, arc);
@@ -43,10 +43,10 @@ static int is_better(const banyan_branch_mover *g, int arc, int p, double *gain)
     if (g->up[v] < 0 || v == p)
         return 0;
     *gain = gain_of(g, v, arc, p);
-    return *gain > 0 && can_hang(g, v, p, 2);
+    return *gain > 0 && can_attach(g, v, p, 2);
 }
 
-/* The idle node hangs on the arc's upper end, and on it all that are better off so. */
+/* The idle node is attached to the arc's upper end, and to it all that are better off so. */
 static void bring_in(banyan_branch_mover *g, int idle, int arc)
 {
     int p = banyan_branch_moves_upper(g, arc);
@@ -88,7 +88,7 @@ static void try_in(banyan_branch_mover *g, int idle)
         bring_in(g, idle, best);
 }
 
-/* The cheapest arc by which v can hang elsewhere; possible: perhaps it cannot. -1: there is none. */
+/* The cheapest arc by which v can be attached elsewhere; possible: perhaps it cannot. -1: there is none. */
 static int find_other(const banyan_branch_mover *g, int v, int idle, int possible)
 {
     int best = -1;
@@ -97,7 +97,7 @@ static int find_other(const banyan_branch_mover *g, int v, int idle, int possibl
         int arc = g->up_arc[i], p = banyan_branch_moves_upper(g, arc);
 
         if (p != idle && g->up[p] != BANYAN_GRAFT_OUTSIDE && (best < 0 || g->price[arc] < g->price[best]) &&
-            (possible || can_hang(g, v, p, 1)))
+            (possible || can_attach(g, v, p, 1)))
             best = arc;
     }
     return best;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/round/branch_swaps.c: arcs are levelled finely by two trees at a time.
  *
- *      q     p        A node v hangs on p in tree A and on q in tree B. Where its arc to p bears too much and
+ *      q     p        Node v has parent p in tree A and q in tree B. Where its arc to p bears too much and
  *       \   /         A is heavier than B, they swap: then that arc bears less by what A weighs more than B,
  *        \ /          and the one to q as much more. A tree that moves alone changes an arc's load by all it
  *         v           weighs, which is often more than there is room for; differences of two weights are as
@@ -27,9 +27,9 @@ static double excess(const banyan_branch_mover *g, int arc, double more)
     return over > 0 ? over * over / g->problem->limit[arc] : 0;
 }
 
-/* v can hang on the arc's other end in the tree, which is none that hangs on it, and does not get too
+/* v can be attached to the arc's other end in the tree, which is not below it, and does not get too
  * deep. */
-static int can_hang(const banyan_branch_mover *g, int tree, int v, int arc)
+static int can_attach(const banyan_branch_mover *g, int tree, int v, int arc)
 {
     size_t first = (size_t)tree * (size_t)g->node_count;
     const int *up = g->above + first, *below = g->children + first;
@@ -84,14 +84,14 @@ static void look_at(const banyan_branch_mover *g, int arc, swap *best)
             if (other < 0 || other == arc || less <= 0)
                 continue;
             gain = before - excess(g, arc, -less) + excess(g, other, 0) - excess(g, other, less);
-            if (gain <= best->gain || !can_hang(g, a, best->v, other) || !can_hang(g, b, best->v, arc))
+            if (gain <= best->gain || !can_attach(g, a, best->v, other) || !can_attach(g, b, best->v, arc))
                 continue;
             *best = (swap){best->v, b, a, gain};
         }
     }
 }
 
-static void rehang(banyan_branch_mover *g, int tree, int v, int arc)
+static void attach(banyan_branch_mover *g, int tree, int v, int arc)
 {
     int *children = g->children + (size_t)tree * (size_t)g->node_count, *up = arc_above(g, tree, v);
 
@@ -115,8 +115,8 @@ static int relieve(banyan_branch_mover *g, int arc)
         look_at(g, arc, &best);
         if (best.heavier < 0)
             continue;
-        rehang(g, best.heavier, best.v, *arc_above(g, best.lighter, best.v));
-        rehang(g, best.lighter, best.v, arc);
+        attach(g, best.heavier, best.v, *arc_above(g, best.lighter, best.v));
+        attach(g, best.lighter, best.v, arc);
         count++;
     }
     return count;

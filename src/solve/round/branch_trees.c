@@ -236,7 +236,7 @@ void banyan_branch_moves_give_tree(banyan_branch_mover *g, int tree, banyan_tree
 {
     banyan_trees_begin(trees);
     banyan_branch_moves_take_up(g, tree);
-    for (int v = 0; v < g->node_count; v++) /* swaps leave idle nodes on which nothing hangs any more */
+    for (int v = 0; v < g->node_count; v++) /* swaps leave idle nodes without children */
         banyan_branch_moves_drop(g, v);
     for (int v = 0; v < g->node_count; v++) {
         int top = v, length = 0;

@@ -156,10 +156,10 @@ static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan
 typedef struct {
     banyan_trees trees;
     double *weight, total;
-} stand;
+} best_so_far;
 
 static banyan_status keep_better(const rebalancer *s, const banyan_trees *trees, const double *weight,
-                                 double sum, stand *best, banyan_error *err)
+                                 double sum, best_so_far *best, banyan_error *err)
 {
     if (sum <= best->total)
         return BANYAN_SUCCESS;
@@ -169,7 +169,7 @@ static banyan_status keep_better(const rebalancer *s, const banyan_trees *trees,
 }
 
 /* Edges of the latest trees move for the best weights. */
-static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double *weight, stand *best,
+static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double *weight, best_so_far *best,
                                      banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -188,7 +188,7 @@ static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double 
 }
 
 /* Branches move: all arcs are levelled, then firmly held at a little more each time. */
-static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, double *weight, stand *best,
+static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, double *weight, best_so_far *best,
                                         banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
@@ -228,7 +228,7 @@ banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance
                     .root = root,
                     .pair_count = (int)(trees->tree_count / 2),
                     .begin = banyan_work_now()};
-    stand best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
+    best_so_far best = {.weight = banyan_alloc((size_t)s.pair_count, sizeof(double))};
     banyan_status status = rebalancer_init(&s, err);
 
     banyan_trees_init(&best.trees);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/round/reduce_depth.c: a node that hangs too low in tree A, with all below it, is hung to a higher
+/* solve/round/reduce_depth.c: a node that is too low in tree A, with all below it, is attached to a higher
  * neighbour. The cable for that is taken from a tree B that uses it; B gets the cable that A no longer needs,
  * which must join B's two halves again.
  *
@@ -13,7 +13,7 @@
  *              |  (removed)
  *              x
  *
- * Accepted when the sum over both trees of how far nodes hang below the limit falls. Greedy and
+ * Accepted when the sum over both trees of how far nodes are below the limit falls. Greedy and
  * deterministic; every accepted swap lowers the sum, so it ends. */
 #include "solve/round/reduce_depth.h"
 
@@ -130,9 +130,9 @@ static int is_below(const int *parent, int v, int top)
     return v == top;
 }
 
-/* Hangs v's part of the tree to b by cable: turns round the parents from v up to top, which loses its
+/* Attaches v's part of the tree to b by cable: turns round the parents from v up to top, which loses its
  * parent. */
-static void rehang(int *parent, int *via, int v, int top, int b, int cable)
+static void attach(int *parent, int *via, int v, int top, int b, int cable)
 {
     int above = b, above_via = cable;
 
@@ -167,7 +167,7 @@ static int try_partner(pool *p, size_t partner, int cable, int freed, long gain,
     memcpy(p->new_parent, parent, bytes);
     memcpy(p->new_via, via, bytes);
     memcpy(p->new_depth, row(p->depth, p, partner), bytes);
-    rehang(p->new_parent, p->new_via, inner, top, outer, freed);
+    attach(p->new_parent, p->new_via, inner, top, outer, freed);
     *excess = measure(p, p->new_parent, p->new_depth);
     return *excess - p->excess[partner] < gain;
 }
@@ -196,7 +196,7 @@ static size_t split(pool *p, size_t tree, double weight)
     return made;
 }
 
-/* How much less tree a hangs too low when x goes to b: all below x rise equally. */
+/* How much less tree a is too low when x goes to b: all below x rise equally. */
 static long gain_of(pool *p, size_t a, int x, int rise)
 {
     const int *depth = row(p->depth, p, a);
@@ -290,7 +290,7 @@ static int improve_at(pool *p, size_t a, int x)
     return 0;
 }
 
-/* Any node above one that hangs too low may be the one to move. */
+/* Any node above one that is too low may be the one to move. */
 static int improve_tree(pool *p, size_t a)
 {
     p->swaps = can_swap(p, a);

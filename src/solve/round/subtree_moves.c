@@ -2,10 +2,10 @@
 /* solve/round/subtree_moves.c: local search on trees with a direction.
  *
  *        root                An edge over an arc that bears too much is taken out, and the node below it,
- *        /  \                with all that hangs there, is hung on whatever node of its tree has the cheapest
+ *        /  \                with all below it, is attached to whatever node of its tree has the cheapest
  *       A    B               way to it. An arc's price grows exponentially with what it bears, so the sum of
  *       |x  ,                all prices falls with every move and the search ends. Where that does not help,
- *       v - '                one of the node's children comes up: it is hung elsewhere, and the node on it.
+ *       v - '                one of the node's children comes up: it moves elsewhere, and the node to it.
  *                            Or the two change places, each with all the other's neighbours: that keeps
  *                            the depth. Trees towards their roots are the same, backwards.
  *
@@ -45,84 +45,84 @@ typedef struct {
     int surveyed, *level, *height, *first, *end;
     int *child, *sibling; /* the first below a node, and the next beside it; -1: none */
     int top;              /* above which an edge is taken out: what is below it is no end */
-    double *distance;     /* per forwarder, from the node that is hung */
+    double *distance;     /* per forwarder, from the node that is detached */
     int *via, *open, open_count;
-    int *met, met_count;                    /* forwarders that have a distance */
-    int only;                               /* the end that is wanted; -1: any above the current edge */
-    int *way, way_length;                   /* found before */
-    int *rehung, *old_parent, rehung_count; /* nodes that change places, or their parent does */
+    int *met, met_count;                        /* forwarders that have a distance */
+    int only;                                   /* the end that is wanted; -1: any above the current edge */
+    int *way, way_length;                       /* found before */
+    int *detached, *old_parent, detached_count; /* nodes that change places, or their parent does */
     size_t *old_path; /* per such node: where arcs of the edge above it begin in old_arcs */
     int *old_arcs;
     size_t old_capacity;
     long attempts;
     int failed;
-} hanger;
+} mover;
 
-static void hanger_fini(hanger *h)
+static void mover_fini(mover *m)
 {
-    banyan_free(h->parent);
-    banyan_free(h->path);
-    banyan_free(h->length);
-    banyan_free(h->room);
-    banyan_free(h->pool);
-    banyan_free(h->load);
-    banyan_free(h->price);
-    banyan_free(h->added);
-    banyan_free(h->level);
-    banyan_free(h->height);
-    banyan_free(h->first);
-    banyan_free(h->end);
-    banyan_free(h->child);
-    banyan_free(h->sibling);
-    banyan_free(h->distance);
-    banyan_free(h->via);
-    banyan_free(h->open);
-    banyan_free(h->met);
-    banyan_free(h->way);
-    banyan_free(h->rehung);
-    banyan_free(h->old_parent);
-    banyan_free(h->old_path);
-    banyan_free(h->old_arcs);
+    banyan_free(m->parent);
+    banyan_free(m->path);
+    banyan_free(m->length);
+    banyan_free(m->room);
+    banyan_free(m->pool);
+    banyan_free(m->load);
+    banyan_free(m->price);
+    banyan_free(m->added);
+    banyan_free(m->level);
+    banyan_free(m->height);
+    banyan_free(m->first);
+    banyan_free(m->end);
+    banyan_free(m->child);
+    banyan_free(m->sibling);
+    banyan_free(m->distance);
+    banyan_free(m->via);
+    banyan_free(m->open);
+    banyan_free(m->met);
+    banyan_free(m->way);
+    banyan_free(m->detached);
+    banyan_free(m->old_parent);
+    banyan_free(m->old_path);
+    banyan_free(m->old_arcs);
 }
 
-static banyan_status hanger_init(hanger *h, banyan_error *err)
+static banyan_status mover_init(mover *m, banyan_error *err)
 {
-    size_t nodes = (size_t)h->node_count, arcs = (size_t)h->graph->arc_count,
-           cells = nodes * (size_t)h->tree_count;
+    size_t nodes = (size_t)m->node_count, arcs = (size_t)m->graph->arc_count,
+           cells = nodes * (size_t)m->tree_count;
 
-    h->parent = banyan_alloc(cells, sizeof(int));
-    h->path = banyan_alloc(cells, sizeof(size_t));
-    h->length = banyan_alloc(cells, sizeof(int));
-    h->room = banyan_alloc(cells, sizeof(int));
-    h->load = banyan_alloc(arcs, sizeof(double));
-    h->price = banyan_alloc(arcs, sizeof(double));
-    h->added = banyan_alloc(arcs, sizeof(double));
-    h->level = banyan_alloc(nodes, sizeof(int));
-    h->height = banyan_alloc(nodes, sizeof(int));
-    h->first = banyan_alloc(nodes, sizeof(int));
-    h->end = banyan_alloc(nodes, sizeof(int));
-    h->child = banyan_alloc(nodes, sizeof(int));
-    h->sibling = banyan_alloc(nodes, sizeof(int));
-    h->distance = banyan_alloc(nodes, sizeof(double));
-    h->via = banyan_alloc(nodes, sizeof(int));
-    h->open = banyan_alloc(nodes, sizeof(int));
-    h->met = banyan_alloc(nodes, sizeof(int));
-    h->way = banyan_alloc(nodes, sizeof(int));
-    h->rehung = banyan_alloc(nodes, sizeof(int));
-    h->old_parent = banyan_alloc(nodes, sizeof(int));
-    h->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
-    if (!h->parent || !h->path || !h->length || !h->room || !h->load || !h->price || !h->added || !h->level ||
-        !h->height || !h->first || !h->end || !h->child || !h->sibling || !h->distance || !h->via ||
-        !h->open || !h->met || !h->way || !h->rehung || !h->old_parent || !h->old_path)
+    m->parent = banyan_alloc(cells, sizeof(int));
+    m->path = banyan_alloc(cells, sizeof(size_t));
+    m->length = banyan_alloc(cells, sizeof(int));
+    m->room = banyan_alloc(cells, sizeof(int));
+    m->load = banyan_alloc(arcs, sizeof(double));
+    m->price = banyan_alloc(arcs, sizeof(double));
+    m->added = banyan_alloc(arcs, sizeof(double));
+    m->level = banyan_alloc(nodes, sizeof(int));
+    m->height = banyan_alloc(nodes, sizeof(int));
+    m->first = banyan_alloc(nodes, sizeof(int));
+    m->end = banyan_alloc(nodes, sizeof(int));
+    m->child = banyan_alloc(nodes, sizeof(int));
+    m->sibling = banyan_alloc(nodes, sizeof(int));
+    m->distance = banyan_alloc(nodes, sizeof(double));
+    m->via = banyan_alloc(nodes, sizeof(int));
+    m->open = banyan_alloc(nodes, sizeof(int));
+    m->met = banyan_alloc(nodes, sizeof(int));
+    m->way = banyan_alloc(nodes, sizeof(int));
+    m->detached = banyan_alloc(nodes, sizeof(int));
+    m->old_parent = banyan_alloc(nodes, sizeof(int));
+    m->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
+    if (!m->parent || !m->path || !m->length || !m->room || !m->load || !m->price || !m->added || !m->level ||
+        !m->height || !m->first || !m->end || !m->child || !m->sibling || !m->distance || !m->via ||
+        !m->open || !m->met || !m->way || !m->detached || !m->old_parent || !m->old_path)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
-        h->distance[v] = HUGE_VAL;
+        m->distance[v] = HUGE_VAL;
     return BANYAN_SUCCESS;
 }
 
-static size_t cell_of(const hanger *h, int tree, int v)
+static size_t cell_of(const mover *m, int tree, int v)
 {
-    return (size_t)tree * (size_t)h->node_count + (size_t)v;
+    return (size_t)tree * (size_t)m->node_count + (size_t)v;
 }
 
 static int is_towards(int tree)
@@ -132,511 +132,511 @@ static int is_towards(int tree)
 
 /* What the current tree adds to the sum of 2^(STEEP load / limit) over the arcs; where all weigh the same,
  * what it is then. */
-static void set_price(hanger *h, int arc)
+static void set_price(mover *m, int arc)
 {
-    double limit = h->problem->limit[arc];
+    double limit = m->problem->limit[arc];
 
-    if (h->is_flattening)
-        h->price[arc] = h->load[arc] + h->weight > limit * (1 + ROUNDED) ? HUGE_VAL : 1;
+    if (m->is_flattening)
+        m->price[arc] = m->load[arc] + m->weight > limit * (1 + ROUNDED) ? HUGE_VAL : 1;
     else
-        h->price[arc] = exp2(STEEP * ((h->load[arc] + h->weight) / limit - 1)) * h->added[arc];
+        m->price[arc] = exp2(STEEP * ((m->load[arc] + m->weight) / limit - 1)) * m->added[arc];
 }
 
-static void count_arcs(hanger *h, const int *arcs, int length, int more)
+static void count_arcs(mover *m, const int *arcs, int length, int more)
 {
     for (int i = 0; i < length; i++) {
-        h->load[arcs[i]] += more * h->weight;
-        set_price(h, arcs[i]);
+        m->load[arcs[i]] += more * m->weight;
+        set_price(m, arcs[i]);
     }
 }
 
-static void count(hanger *h, size_t cell, int more)
+static void count(mover *m, size_t cell, int more)
 {
-    count_arcs(h, h->pool + h->path[cell], h->length[cell], more);
+    count_arcs(m, m->pool + m->path[cell], m->length[cell], more);
 }
 
 /* Room for the arcs of an edge, in its old place if that is long enough. */
-static int make_room(hanger *h, size_t cell, int length)
+static int make_room(mover *m, size_t cell, int length)
 {
-    if (length > h->room[cell]) {
-        while (h->pool_capacity < h->pool_count + (size_t)length)
-            if (!banyan_grow((void **)&h->pool, h->pool_capacity, &h->pool_capacity, sizeof(int)))
+    if (length > m->room[cell]) {
+        while (m->pool_capacity < m->pool_count + (size_t)length)
+            if (!banyan_grow((void **)&m->pool, m->pool_capacity, &m->pool_capacity, sizeof(int)))
                 return 0;
-        h->path[cell] = h->pool_count;
-        h->room[cell] = length;
-        h->pool_count += (size_t)length;
+        m->path[cell] = m->pool_count;
+        m->room[cell] = length;
+        m->pool_count += (size_t)length;
     }
-    h->length[cell] = length;
+    m->length[cell] = length;
     return 1;
 }
 
 /* The tree is the current one now. */
-static void take_up(hanger *h, int tree)
+static void take_up(mover *m, int tree)
 {
-    double weight = h->problem->weight ? h->problem->weight[tree] : 1;
+    double weight = m->problem->weight ? m->problem->weight[tree] : 1;
 
-    h->up = h->parent + cell_of(h, tree, 0);
-    if (weight == h->weight)
+    m->up = m->parent + cell_of(m, tree, 0);
+    if (weight == m->weight)
         return;
-    h->weight = weight;
-    for (int i = 0; i < h->graph->arc_count; i++) {
-        h->added[i] = h->problem->weight ? 1 - exp2(-STEEP * weight / h->problem->limit[i]) : 1;
-        set_price(h, i);
+    m->weight = weight;
+    for (int i = 0; i < m->graph->arc_count; i++) {
+        m->added[i] = m->problem->weight ? 1 - exp2(-STEEP * weight / m->problem->limit[i]) : 1;
+        set_price(m, i);
     }
 }
 
-static banyan_status take_trees(hanger *h, const banyan_trees *trees, banyan_error *err)
+static banyan_status take_trees(mover *m, const banyan_trees *trees, banyan_error *err)
 {
-    for (size_t i = 0; i < (size_t)h->tree_count * (size_t)h->node_count; i++)
-        h->parent[i] = OUTSIDE;
-    for (int t = 0; t < h->tree_count; t++) {
-        take_up(h, t);
-        h->parent[cell_of(h, t, h->problem->root[t])] = -1;
+    for (size_t i = 0; i < (size_t)m->tree_count * (size_t)m->node_count; i++)
+        m->parent[i] = OUTSIDE;
+    for (int t = 0; t < m->tree_count; t++) {
+        take_up(m, t);
+        m->parent[cell_of(m, t, m->problem->root[t])] = -1;
         for (size_t e = trees->first_edge[t]; e < banyan_trees_edges_end(trees, (size_t)t); e++) {
             const banyan_tree_edge *edge = &trees->edges[e];
-            size_t cell = cell_of(h, t, is_towards(t) ? edge->src : edge->dst),
+            size_t cell = cell_of(m, t, is_towards(t) ? edge->src : edge->dst),
                    length = banyan_trees_arcs_end(trees, e) - edge->first_arc;
 
-            h->parent[cell] = is_towards(t) ? edge->dst : edge->src;
-            if (!make_room(h, cell, (int)length))
+            m->parent[cell] = is_towards(t) ? edge->dst : edge->src;
+            if (!make_room(m, cell, (int)length))
                 return banyan_fail_memory(err);
-            memcpy(h->pool + h->path[cell], trees->arcs + edge->first_arc, length * sizeof(int));
-            count(h, cell, 1);
+            memcpy(m->pool + m->path[cell], trees->arcs + edge->first_arc, length * sizeof(int));
+            count(m, cell, 1);
         }
     }
     return BANYAN_SUCCESS;
 }
 
 /* Levels, heights and order of the tree, unless they are known. */
-static void survey(hanger *h, int tree)
+static void survey(mover *m, int tree)
 {
-    const int *parent = h->parent + cell_of(h, tree, 0);
-    int root = h->problem->root[tree], count = 0;
+    const int *parent = m->parent + cell_of(m, tree, 0);
+    int root = m->problem->root[tree], count = 0;
 
-    if (h->surveyed == tree)
+    if (m->surveyed == tree)
         return;
-    h->surveyed = tree;
-    for (int v = 0; v < h->node_count; v++)
-        h->child[v] = -1;
-    for (int v = 0; v < h->node_count; v++)
+    m->surveyed = tree;
+    for (int v = 0; v < m->node_count; v++)
+        m->child[v] = -1;
+    for (int v = 0; v < m->node_count; v++)
         if (parent[v] >= 0) {
-            h->sibling[v] = h->child[parent[v]];
-            h->child[parent[v]] = v;
+            m->sibling[v] = m->child[parent[v]];
+            m->child[parent[v]] = v;
         }
-    h->level[root] = 0;
+    m->level[root] = 0;
     for (int v = root;;) {
-        h->first[v] = count++;
-        h->height[v] = 0;
-        if (h->child[v] >= 0) {
-            h->level[h->child[v]] = h->level[v] + 1;
-            v = h->child[v];
+        m->first[v] = count++;
+        m->height[v] = 0;
+        if (m->child[v] >= 0) {
+            m->level[m->child[v]] = m->level[v] + 1;
+            v = m->child[v];
             continue;
         }
         for (;; v = parent[v]) {
-            h->end[v] = count;
+            m->end[v] = count;
             if (v == root)
                 return;
-            if (h->height[v] + 1 > h->height[parent[v]])
-                h->height[parent[v]] = h->height[v] + 1;
-            if (h->sibling[v] >= 0)
+            if (m->height[v] + 1 > m->height[parent[v]])
+                m->height[parent[v]] = m->height[v] + 1;
+            if (m->sibling[v] >= 0)
                 break;
         }
-        h->level[h->sibling[v]] = h->level[v];
-        v = h->sibling[v];
+        m->level[m->sibling[v]] = m->level[v];
+        v = m->sibling[v];
     }
 }
 
-static int is_in_tree(const hanger *h, int v)
+static int is_in_tree(const mover *m, int v)
 {
-    return h->up[v] != OUTSIDE;
+    return m->up[v] != OUTSIDE;
 }
 
-static int is_below_top(const hanger *h, int v)
+static int is_below_top(const mover *m, int v)
 {
-    return h->first[v] >= h->first[h->top] && h->first[v] < h->end[h->top];
+    return m->first[v] >= m->first[m->top] && m->first[v] < m->end[m->top];
 }
 
 /* Whether an end in the tree is better than the best so far: a cheaper one, or, where trees are made flatter,
  * a higher one. */
-static int is_better_end(const hanger *h, int w, double cost, int best, double best_cost)
+static int is_better_end(const mover *m, int w, double cost, int best, double best_cost)
 {
-    if (h->is_flattening && best >= 0 && h->level[w] != h->level[best])
-        return h->level[w] < h->level[best];
+    if (m->is_flattening && best >= 0 && m->level[w] != m->level[best])
+        return m->level[w] < m->level[best];
     return cost < best_cost;
 }
 
 /* The ways over v's arcs come into question; *best is the best end so far, in a tree no deeper than most.
  * What is not in the tree forwards. */
-static void relax(hanger *h, int v, int towards, double so_far, int most, int *best, double *best_cost)
+static void relax(mover *m, int v, int towards, double so_far, int most, int *best, double *best_cost)
 {
-    const banyan_graph *graph = h->graph;
+    const banyan_graph *graph = m->graph;
     const int *first = towards ? graph->out_first : graph->in_first,
               *arcs = towards ? graph->out_arc : graph->in_arc;
 
     for (int i = first[v]; i < first[v + 1]; i++) {
         int arc = arcs[i], w = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
-        double cost = so_far + h->price[arc];
+        double cost = so_far + m->price[arc];
 
-        if (cost >= (h->is_flattening ? h->node_count : *best_cost))
+        if (cost >= (m->is_flattening ? m->node_count : *best_cost))
             continue;
-        if (is_in_tree(h, w)) {
-            if ((h->only >= 0 ? w != h->only : h->level[w] > most || is_below_top(h, w)) ||
-                !is_better_end(h, w, cost, *best, *best_cost))
+        if (is_in_tree(m, w)) {
+            if ((m->only >= 0 ? w != m->only : m->level[w] > most || is_below_top(m, w)) ||
+                !is_better_end(m, w, cost, *best, *best_cost))
                 continue;
             *best = w;
             *best_cost = cost;
         } else {
-            if (cost >= h->distance[w])
+            if (cost >= m->distance[w])
                 continue;
-            if (h->distance[w] == HUGE_VAL) {
-                h->open[h->open_count++] = w;
-                h->met[h->met_count++] = w;
+            if (m->distance[w] == HUGE_VAL) {
+                m->open[m->open_count++] = w;
+                m->met[m->met_count++] = w;
             }
-            h->distance[w] = cost;
+            m->distance[w] = cost;
         }
-        h->via[w] = arc;
+        m->via[w] = arc;
     }
 }
 
-/* The node on which v hangs best, at less than *cost, which it changes; -1: none. */
-static int find_end(hanger *h, int v, int towards, double *cost, int most)
+/* The node to which v is best attached, at less than *cost, which it changes; -1: none. */
+static int find_end(mover *m, int v, int towards, double *cost, int most)
 {
     int best = -1;
 
-    while (h->met_count)
-        h->distance[h->met[--h->met_count]] = HUGE_VAL;
-    h->open_count = 0;
-    relax(h, v, towards, 0, most, &best, cost);
-    while (h->open_count) {
+    while (m->met_count)
+        m->distance[m->met[--m->met_count]] = HUGE_VAL;
+    m->open_count = 0;
+    relax(m, v, towards, 0, most, &best, cost);
+    while (m->open_count) {
         int next = 0, f;
 
-        for (int i = 1; i < h->open_count; i++)
-            next = h->distance[h->open[i]] < h->distance[h->open[next]] ? i : next;
-        f = h->open[next];
-        h->open[next] = h->open[--h->open_count];
-        if (!h->is_flattening && h->distance[f] >= *cost)
+        for (int i = 1; i < m->open_count; i++)
+            next = m->distance[m->open[i]] < m->distance[m->open[next]] ? i : next;
+        f = m->open[next];
+        m->open[next] = m->open[--m->open_count];
+        if (!m->is_flattening && m->distance[f] >= *cost)
             break;
-        relax(h, f, towards, h->distance[f], most, &best, cost);
-        h->distance[f] = 0; /* done: nothing is nearer */
+        relax(m, f, towards, m->distance[f], most, &best, cost);
+        m->distance[f] = 0; /* done: nothing is nearer */
     }
     return best;
 }
 
 /* The way that was found from the end to v, or back. */
-static void take_way(hanger *h, int towards, int v, int end)
+static void take_way(mover *m, int towards, int v, int end)
 {
-    h->way_length = 0;
-    for (int u = end; u != v; u = towards ? h->graph->arcs[h->via[u]].src : h->graph->arcs[h->via[u]].dst)
-        h->way[h->way_length++] = h->via[u];
+    m->way_length = 0;
+    for (int u = end; u != v; u = towards ? m->graph->arcs[m->via[u]].src : m->graph->arcs[m->via[u]].dst)
+        m->way[m->way_length++] = m->via[u];
 }
 
-/* v hangs on the end now, by the way that was taken. */
-static void hang(hanger *h, int tree, int v, int end)
+/* v is attached to the end now, by the way that was taken. */
+static void attach(mover *m, int tree, int v, int end)
 {
-    size_t cell = cell_of(h, tree, v);
+    size_t cell = cell_of(m, tree, v);
 
-    if (!make_room(h, cell, h->way_length)) {
-        h->failed = 1;
+    if (!make_room(m, cell, m->way_length)) {
+        m->failed = 1;
         return;
     }
-    for (int i = 0; i < h->way_length; i++)
-        h->pool[h->path[cell] + (size_t)(is_towards(tree) ? h->way_length - 1 - i : i)] = h->way[i];
-    h->parent[cell] = end;
-    h->surveyed = -1;
-    count(h, cell, 1);
+    for (int i = 0; i < m->way_length; i++)
+        m->pool[m->path[cell] + (size_t)(is_towards(tree) ? m->way_length - 1 - i : i)] = m->way[i];
+    m->parent[cell] = end;
+    m->surveyed = -1;
+    count(m, cell, 1);
 }
 
-static double price_of(const hanger *h, size_t cell)
+static double price_of(const mover *m, size_t cell)
 {
     double sum = 0;
 
-    for (int i = 0; i < h->length[cell]; i++)
-        sum += h->price[h->pool[h->path[cell] + (size_t)i]];
+    for (int i = 0; i < m->length[cell]; i++)
+        sum += m->price[m->pool[m->path[cell] + (size_t)i]];
     return sum;
 }
 
-/* A child w of v, with all that hangs below v, is hung elsewhere, and v on it. The edge above v is out
+/* A child w of v, with all below v, is attached elsewhere, and v to it. The edge above v is out
  * already. */
-static int try_child(hanger *h, int tree, int v, int w, int most)
+static int try_child(mover *m, int tree, int v, int w, int most)
 {
-    size_t cell = cell_of(h, tree, w);
+    size_t cell = cell_of(m, tree, w);
     double old, back, cost;
     int end = -1, towards = is_towards(tree);
 
-    count(h, cell, -1);
-    old = (1 - LEAST_GAIN) * (price_of(h, cell_of(h, tree, v)) + price_of(h, cell));
+    count(m, cell, -1);
+    old = (1 - LEAST_GAIN) * (price_of(m, cell_of(m, tree, v)) + price_of(m, cell));
     back = old;
-    h->only = w;
-    if (find_end(h, v, towards, &back, most) >= 0) {
-        take_way(h, towards, v, w);
-        h->only = -1;
+    m->only = w;
+    if (find_end(m, v, towards, &back, most) >= 0) {
+        take_way(m, towards, v, w);
+        m->only = -1;
         cost = old - back;
-        count_arcs(h, h->way, h->way_length, 1);
-        end = find_end(h, w, towards, &cost, most);
-        count_arcs(h, h->way, h->way_length, -1);
+        count_arcs(m, m->way, m->way_length, 1);
+        end = find_end(m, w, towards, &cost, most);
+        count_arcs(m, m->way, m->way_length, -1);
     }
-    h->only = -1;
+    m->only = -1;
     if (end < 0) {
-        count(h, cell, 1);
+        count(m, cell, 1);
         return 0;
     }
-    hang(h, tree, v, w);
-    take_way(h, towards, w, end);
-    hang(h, tree, w, end);
+    attach(m, tree, v, w);
+    take_way(m, towards, w, end);
+    attach(m, tree, w, end);
     return 1;
 }
 
 /* The edge above v is taken out and remembered; returns what its price was. */
-static double unhang(hanger *h, int tree, int v)
+static double detach(mover *m, int tree, int v)
 {
-    size_t cell = cell_of(h, tree, v), begin = h->old_path[h->rehung_count],
-           end = begin + (size_t)h->length[cell];
+    size_t cell = cell_of(m, tree, v), begin = m->old_path[m->detached_count],
+           end = begin + (size_t)m->length[cell];
 
-    while (h->old_capacity < end)
-        if (!banyan_grow((void **)&h->old_arcs, h->old_capacity, &h->old_capacity, sizeof(int))) {
-            h->failed = 1;
+    while (m->old_capacity < end)
+        if (!banyan_grow((void **)&m->old_arcs, m->old_capacity, &m->old_capacity, sizeof(int))) {
+            m->failed = 1;
             return 0;
         }
-    memcpy(h->old_arcs + begin, h->pool + h->path[cell], (end - begin) * sizeof(int));
-    h->rehung[h->rehung_count] = v;
-    h->old_parent[h->rehung_count++] = h->parent[cell];
-    h->old_path[h->rehung_count] = end;
-    count(h, cell, -1);
-    return price_of(h, cell);
+    memcpy(m->old_arcs + begin, m->pool + m->path[cell], (end - begin) * sizeof(int));
+    m->detached[m->detached_count] = v;
+    m->old_parent[m->detached_count++] = m->parent[cell];
+    m->old_path[m->detached_count] = end;
+    count(m, cell, -1);
+    return price_of(m, cell);
 }
 
 /* As it was before, for that many of those that were taken out. */
-static void hang_back(hanger *h, int tree, int hung)
+static void put_back(mover *m, int tree, int attached)
 {
-    for (int i = 0; i < hung; i++)
-        count(h, cell_of(h, tree, h->rehung[i]), -1);
-    for (int i = 0; i < h->rehung_count; i++) {
-        size_t cell = cell_of(h, tree, h->rehung[i]), length = h->old_path[i + 1] - h->old_path[i];
+    for (int i = 0; i < attached; i++)
+        count(m, cell_of(m, tree, m->detached[i]), -1);
+    for (int i = 0; i < m->detached_count; i++) {
+        size_t cell = cell_of(m, tree, m->detached[i]), length = m->old_path[i + 1] - m->old_path[i];
 
-        make_room(h, cell, (int)length); /* there is: it had as much */
-        memcpy(h->pool + h->path[cell], h->old_arcs + h->old_path[i], length * sizeof(int));
-        h->parent[cell] = h->old_parent[i];
-        count(h, cell, 1);
+        make_room(m, cell, (int)length); /* there is: it had as much */
+        memcpy(m->pool + m->path[cell], m->old_arcs + m->old_path[i], length * sizeof(int));
+        m->parent[cell] = m->old_parent[i];
+        count(m, cell, 1);
     }
-    h->surveyed = tree;
+    m->surveyed = tree;
 }
 
 /* v and its child w change places. The edge above v is out already; it is back if that brings nothing. */
-static int try_places(hanger *h, int tree, int v, int w)
+static int try_places(mover *m, int tree, int v, int w)
 {
-    int towards = is_towards(tree), hung = 0;
+    int towards = is_towards(tree), attached = 0;
     double left;
 
-    count(h, cell_of(h, tree, v), 1);
-    h->rehung_count = 0;
-    left = unhang(h, tree, w);
-    left += unhang(h, tree, v);
-    for (int c = 0; c < h->node_count && !h->failed; c++)
-        if (c != w && (h->parent[cell_of(h, tree, c)] == v || h->parent[cell_of(h, tree, c)] == w))
-            left += unhang(h, tree, c);
+    count(m, cell_of(m, tree, v), 1);
+    m->detached_count = 0;
+    left = detach(m, tree, w);
+    left += detach(m, tree, v);
+    for (int c = 0; c < m->node_count && !m->failed; c++)
+        if (c != w && (m->parent[cell_of(m, tree, c)] == v || m->parent[cell_of(m, tree, c)] == w))
+            left += detach(m, tree, c);
     left *= 1 - LEAST_GAIN;
-    h->attempts += h->rehung_count;
-    for (; hung < h->rehung_count && !h->failed; hung++) {
-        int node = h->rehung[hung], to = node == w                               ? h->old_parent[1]
-                                         : node == v || h->old_parent[hung] == v ? w
-                                                                                 : v;
+    m->attempts += m->detached_count;
+    for (; attached < m->detached_count && !m->failed; attached++) {
+        int node = m->detached[attached], to = node == w                                   ? m->old_parent[1]
+                                               : node == v || m->old_parent[attached] == v ? w
+                                                                                           : v;
         double cost = left;
 
-        h->only = to;
-        if (find_end(h, node, towards, &cost, 0) < 0)
+        m->only = to;
+        if (find_end(m, node, towards, &cost, 0) < 0)
             break;
-        take_way(h, towards, node, to);
-        hang(h, tree, node, to);
+        take_way(m, towards, node, to);
+        attach(m, tree, node, to);
         left -= cost;
     }
-    h->only = -1;
-    if (hung == h->rehung_count && !h->failed)
+    m->only = -1;
+    if (attached == m->detached_count && !m->failed)
         return 1;
-    hang_back(h, tree, hung);
-    count(h, cell_of(h, tree, v), -1);
+    put_back(m, tree, attached);
+    count(m, cell_of(m, tree, v), -1);
     return 0;
 }
 
-static int try_edge(hanger *h, int tree, int v, int with_children)
+static int try_edge(mover *m, int tree, int v, int with_children)
 {
-    size_t cell = cell_of(h, tree, v);
+    size_t cell = cell_of(m, tree, v);
     double cost;
     int end, moved, most;
 
-    survey(h, tree);
-    h->attempts++;
-    h->top = v;
-    most = h->problem->depth_limit - 1 - h->height[v];
-    most = h->level[h->parent[cell]] > most ? h->level[h->parent[cell]] : most;
-    count(h, cell, -1);
-    cost = price_of(h, cell) * (1 - LEAST_GAIN);
-    end = find_end(h, v, is_towards(tree), &cost, most);
+    survey(m, tree);
+    m->attempts++;
+    m->top = v;
+    most = m->problem->depth_limit - 1 - m->height[v];
+    most = m->level[m->parent[cell]] > most ? m->level[m->parent[cell]] : most;
+    count(m, cell, -1);
+    cost = price_of(m, cell) * (1 - LEAST_GAIN);
+    end = find_end(m, v, is_towards(tree), &cost, most);
     moved = end >= 0;
     if (moved) {
-        take_way(h, is_towards(tree), v, end);
-        hang(h, tree, v, end);
+        take_way(m, is_towards(tree), v, end);
+        attach(m, tree, v, end);
     }
-    for (int w = 0; w < h->node_count && with_children && !moved; w++)
-        if (h->parent[cell_of(h, tree, w)] == v)
-            moved = try_child(h, tree, v, w, most - 1) || try_places(h, tree, v, w);
+    for (int w = 0; w < m->node_count && with_children && !moved; w++)
+        if (m->parent[cell_of(m, tree, w)] == v)
+            moved = try_child(m, tree, v, w, most - 1) || try_places(m, tree, v, w);
     if (!moved)
-        count(h, cell, 1);
+        count(m, cell, 1);
     return moved;
 }
 
-static int is_over(const hanger *h, size_t cell, double share)
+static int is_over(const mover *m, size_t cell, double share)
 {
-    for (int i = 0; i < h->length[cell]; i++) {
-        int arc = h->pool[h->path[cell] + (size_t)i];
+    for (int i = 0; i < m->length[cell]; i++) {
+        int arc = m->pool[m->path[cell] + (size_t)i];
 
-        if (h->load[arc] > share * h->problem->limit[arc])
+        if (m->load[arc] > share * m->problem->limit[arc])
             return 1;
     }
     return 0;
 }
 
 /* One round over all edges on arcs with more users than this share of the limit; how many moved. */
-static int sweep(hanger *h, double share, int with_children)
+static int sweep(mover *m, double share, int with_children)
 {
     int moved = 0;
 
-    for (int t = 0; t < h->tree_count; t++) {
-        take_up(h, t);
-        for (int v = 0; v < h->node_count; v++) {
-            size_t cell = cell_of(h, t, v);
+    for (int t = 0; t < m->tree_count; t++) {
+        take_up(m, t);
+        for (int v = 0; v < m->node_count; v++) {
+            size_t cell = cell_of(m, t, v);
 
-            if (h->failed || h->attempts >= h->problem->attempt_limit)
+            if (m->failed || m->attempts >= m->problem->attempt_limit)
                 return 0;
-            if (h->parent[cell] >= 0 && is_over(h, cell, share))
-                moved += try_edge(h, t, v, with_children);
+            if (m->parent[cell] >= 0 && is_over(m, cell, share))
+                moved += try_edge(m, t, v, with_children);
         }
     }
     return moved;
 }
 
-/* How near to the root a node is, at the nearest, over which an arc with room leads: nothing can come to hang
+/* How near to the root a node is, at the nearest, over which an arc with room leads: nothing can be attached
  * higher. */
-static int find_highest(hanger *h, int tree)
+static int find_highest(mover *m, int tree)
 {
-    const int *first = is_towards(tree) ? h->graph->in_first : h->graph->out_first,
-              *arcs = is_towards(tree) ? h->graph->in_arc : h->graph->out_arc;
-    int highest = h->node_count;
+    const int *first = is_towards(tree) ? m->graph->in_first : m->graph->out_first,
+              *arcs = is_towards(tree) ? m->graph->in_arc : m->graph->out_arc;
+    int highest = m->node_count;
 
-    survey(h, tree);
-    for (int v = 0; v < h->node_count; v++)
-        for (int i = first[v]; is_in_tree(h, v) && h->level[v] < highest && i < first[v + 1]; i++)
-            if (h->price[arcs[i]] < HUGE_VAL)
-                highest = h->level[v];
+    survey(m, tree);
+    for (int v = 0; v < m->node_count; v++)
+        for (int i = first[v]; is_in_tree(m, v) && m->level[v] < highest && i < first[v + 1]; i++)
+            if (m->price[arcs[i]] < HUGE_VAL)
+                highest = m->level[v];
     return highest;
 }
 
-/* The node is hung as near to the root as arcs have room. */
-static int raise(hanger *h, int tree, int v)
+/* The node is attached as near to the root as arcs have room. */
+static int raise(mover *m, int tree, int v)
 {
-    size_t cell = cell_of(h, tree, v);
-    double cost = h->node_count;
+    size_t cell = cell_of(m, tree, v);
+    double cost = m->node_count;
     int end;
 
-    h->attempts++;
-    h->top = v;
-    count(h, cell, -1);
-    end = find_end(h, v, is_towards(tree), &cost, h->level[h->parent[cell]] - 1);
+    m->attempts++;
+    m->top = v;
+    count(m, cell, -1);
+    end = find_end(m, v, is_towards(tree), &cost, m->level[m->parent[cell]] - 1);
     if (end >= 0) {
-        take_way(h, is_towards(tree), v, end);
-        hang(h, tree, v, end);
+        take_way(m, is_towards(tree), v, end);
+        attach(m, tree, v, end);
     } else {
-        count(h, cell, 1);
+        count(m, cell, 1);
     }
     return end >= 0;
 }
 
 /* One round over the tree's nodes; how many came nearer to the root. */
-static int raise_tree(hanger *h, int tree)
+static int raise_tree(mover *m, int tree)
 {
     int moved = 0, highest;
 
-    take_up(h, tree);
-    highest = find_highest(h, tree);
-    for (int v = 0; v < h->node_count; v++) {
-        int above = h->parent[cell_of(h, tree, v)];
+    take_up(m, tree);
+    highest = find_highest(m, tree);
+    for (int v = 0; v < m->node_count; v++) {
+        int above = m->parent[cell_of(m, tree, v)];
 
-        if (h->failed || h->attempts >= h->problem->attempt_limit)
+        if (m->failed || m->attempts >= m->problem->attempt_limit)
             return 0;
-        if (above < 0 || h->level[above] <= highest || !raise(h, tree, v))
+        if (above < 0 || m->level[above] <= highest || !raise(m, tree, v))
             continue;
         moved++;
-        highest = find_highest(h, tree);
+        highest = find_highest(m, tree);
     }
     return moved;
 }
 
-static void raise_all(hanger *h)
+static void raise_all(mover *m)
 {
-    for (int t = 0; t < h->tree_count; t++)
-        while (raise_tree(h, t))
+    for (int t = 0; t < m->tree_count; t++)
+        while (raise_tree(m, t))
             ;
 }
 
-static double find_fullest(const hanger *h)
+static double find_fullest(const mover *m)
 {
     double fullest = 0;
 
-    for (int i = 0; i < h->graph->arc_count; i++)
-        fullest = fmax(fullest, h->load[i] / h->problem->limit[i]);
+    for (int i = 0; i < m->graph->arc_count; i++)
+        fullest = fmax(fullest, m->load[i] / m->problem->limit[i]);
     return fullest;
 }
 
-static void run(hanger *h)
+static void run(mover *m)
 {
     int moved = 1;
 
-    while (moved && find_fullest(h) > 1) {
-        moved = sweep(h, 1, 0);
+    while (moved && find_fullest(m) > 1) {
+        moved = sweep(m, 1, 0);
         if (!moved)
-            moved = sweep(h, 1, 1);
+            moved = sweep(m, 1, 1);
         if (!moved)
-            moved = sweep(h, NEARLY, 0);
+            moved = sweep(m, NEARLY, 0);
         if (!moved)
-            moved = sweep(h, NEARLY, 1);
+            moved = sweep(m, NEARLY, 1);
     }
 }
 
-/* Idle nodes on which nothing hangs any more leave the trees. */
-static void drop_idle_leaves(hanger *h)
+/* Idle nodes without children leave the trees. */
+static void drop_idle_leaves(mover *m)
 {
-    for (int t = 0; t < h->tree_count; t++)
+    for (int t = 0; t < m->tree_count; t++)
         for (int again = 1; again;) {
-            int *parent = h->parent + cell_of(h, t, 0);
+            int *parent = m->parent + cell_of(m, t, 0);
 
             again = 0;
-            survey(h, t);
-            for (int v = 0; v < h->node_count; v++)
-                if (parent[v] >= 0 && h->child[v] < 0 && !(h->graph->role[v] & BANYAN_NODE_ACTIVE)) {
-                    take_up(h, t);
-                    count(h, cell_of(h, t, v), -1);
+            survey(m, t);
+            for (int v = 0; v < m->node_count; v++)
+                if (parent[v] >= 0 && m->child[v] < 0 && !(m->graph->role[v] & BANYAN_NODE_ACTIVE)) {
+                    take_up(m, t);
+                    count(m, cell_of(m, t, v), -1);
                     parent[v] = OUTSIDE;
-                    h->surveyed = -1;
+                    m->surveyed = -1;
                     again = 1;
                 }
         }
 }
 
-static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_error *err)
+static banyan_status give_trees(const mover *m, banyan_trees *trees, banyan_error *err)
 {
     banyan_trees better;
 
     banyan_trees_init(&better);
-    for (int t = 0; t < h->tree_count; t++) {
+    for (int t = 0; t < m->tree_count; t++) {
         banyan_trees_begin(&better);
-        for (int v = 0; v < h->node_count; v++) {
-            size_t cell = cell_of(h, t, v);
-            int above = h->parent[cell];
+        for (int v = 0; v < m->node_count; v++) {
+            size_t cell = cell_of(m, t, v);
+            int above = m->parent[cell];
 
             if (above < 0)
                 continue;
             banyan_trees_add_edge(&better, is_towards(t) ? v : above, is_towards(t) ? above : v);
-            for (int k = 0; k < h->length[cell]; k++)
-                banyan_trees_add_arc(&better, h->pool[h->path[cell] + (size_t)k]);
+            for (int k = 0; k < m->length[cell]; k++)
+                banyan_trees_add_arc(&better, m->pool[m->path[cell] + (size_t)k]);
         }
     }
     if (better.failed) {
@@ -651,31 +651,31 @@ static banyan_status give_trees(const hanger *h, banyan_trees *trees, banyan_err
 static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
                           int is_flattening, banyan_trees *trees, double *fullest, banyan_error *err)
 {
-    hanger h = {.graph = graph,
-                .problem = problem,
-                .node_count = graph->node_count,
-                .tree_count = (int)trees->tree_count,
-                .is_flattening = is_flattening,
-                .surveyed = -1,
-                .only = -1};
-    banyan_status status = hanger_init(&h, err);
+    mover m = {.graph = graph,
+               .problem = problem,
+               .node_count = graph->node_count,
+               .tree_count = (int)trees->tree_count,
+               .is_flattening = is_flattening,
+               .surveyed = -1,
+               .only = -1};
+    banyan_status status = mover_init(&m, err);
 
     if (!status)
-        status = take_trees(&h, trees, err);
+        status = take_trees(&m, trees, err);
     if (!status && is_flattening)
-        raise_all(&h);
+        raise_all(&m);
     else if (!status)
-        run(&h);
+        run(&m);
     if (!status)
-        drop_idle_leaves(&h);
-    if (!status && h.failed)
+        drop_idle_leaves(&m);
+    if (!status && m.failed)
         status = banyan_fail_memory(err);
     if (!status)
-        status = give_trees(&h, trees, err);
-    banyan_work_add(BANYAN_WORK_TREE, h.attempts * graph->node_count);
+        status = give_trees(&m, trees, err);
+    banyan_work_add(BANYAN_WORK_TREE, m.attempts * graph->node_count);
     if (!status)
-        *fullest = find_fullest(&h);
-    hanger_fini(&h);
+        *fullest = find_fullest(&m);
+    mover_fini(&m);
     return status;
 }
 

@@ -27,7 +27,7 @@ typedef struct {
 banyan_status banyan_subtree_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
                                    banyan_trees *trees, double *fullest, banyan_error *err);
 
-/* The same trees, but nodes hang nearer to the roots as far as arcs have room; no limit is passed that was
+/* The same trees, but nodes are nearer to the roots as far as arcs have room; no limit is passed that was
  * not before. */
 banyan_status banyan_subtree_moves_flatten(const banyan_graph *graph,
                                            const banyan_subtree_moves_problem *problem, banyan_trees *trees,

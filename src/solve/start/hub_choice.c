@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/start/hub_choice.c: a worker behind a switch has links there alone, and what limits it is how many
- * others hang on it. An active one must send each byte up once and get each sum once; whatever else its links
+ * children it has. An active one must send each byte up once and get each sum once; whatever else its links
  * can do, and all that those of idle workers can, is its service: children in in-trees are served by the
  * links towards it, in out-trees by those from it.
  *
@@ -279,7 +279,7 @@ static void share_needs(banyan_hub_choice *c, int d)
         c->need[g]--;
 }
 
-/* One of each group hangs on a hub of another, at first on the root or near it. */
+/* One of each group is attached to a hub of another, at first on the root or near it. */
 static void count_needs(banyan_hub_choice *c, int root)
 {
     const banyan_graph *graph = c->graph;

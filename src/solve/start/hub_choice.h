@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/start/hub_choice.h: which workers behind switches are hubs of a tree, and how many hang on each. */
+/* solve/start/hub_choice.h: which workers behind switches are hubs of a tree, and of how many children. */
 #ifndef BANYAN_SOLVE_START_HUB_CHOICE_H
 #define BANYAN_SOLVE_START_HUB_CHOICE_H
 

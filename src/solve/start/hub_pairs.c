@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/start/hub_pairs.c: pairs of trees with hubs. Which workers are hubs is chosen first
- * (solve/start/hub_choice.h); then these hang on one another and the others on them, by ways through the
+ * (solve/start/hub_choice.h); these are joined to one another and the others to them, by ways through the
  * switches that bear the least so far. A group's slots are for its own, but for those that it can spare. In
  * the end pairs are rebalanced (solve/round/rebalance.h). Cost: a search through the switches a worker and
  * tree. */
@@ -133,7 +133,7 @@ static int nearest(maker *m, int child, int d, int g, int asked)
     }
 }
 
-static int hang(maker *m, int child, int d, int g)
+static int attach(maker *m, int child, int d, int g)
 {
     const banyan_graph *graph = m->choice.graph;
     int hub = nearest(m, child, d, g, A_SLOT_TO_SPARE), length = 0;
@@ -202,14 +202,14 @@ static int make_tree(maker *m, int root, int d)
     m->inside[root] = 1;
     m->depth[root] = 0;
     for (int j = 1; j < choice->hub_count; j++) {
-        if (!hang(m, choice->hubs[j], d, -1))
+        if (!attach(m, choice->hubs[j], d, -1))
             return 0;
         m->inside[choice->hubs[j]] = 1;
     }
     for (int i = 0; i < graph->active_count; i++) {
         int v = graph->active[i], g = choice->group[v];
 
-        if (!choice->is_hub[v] && !hang(m, v, d, g == graph->node_count ? -1 : g))
+        if (!choice->is_hub[v] && !attach(m, v, d, g == graph->node_count ? -1 : g))
             return 0;
     }
     return 1;
