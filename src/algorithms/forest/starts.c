@@ -211,19 +211,36 @@ static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
     *b = before;
 }
 
+/* What that many pairs of one weight can reach, from one to as many as are allowed; returns the best share. */
+static double find_equal_shares(const instance *in, double share[BANYAN_FEW_TREES + 1])
+{
+    double best = 0;
+
+    for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
+        share[pairs] = share_of_equal(in, pairs);
+        best = fmax(best, share[pairs]);
+    }
+    return best;
+}
+
+/* Some number of pairs of one weight can reach what is promised. */
+static int may_be_equal(const instance *in)
+{
+    double share[BANYAN_FEW_TREES + 1];
+
+    return in->graph->active_count > 1 &&
+           find_equal_shares(in, share) * in->known.bound_value >= in->promised;
+}
+
 /* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. Of the
  * numbers of pairs that can reach as much as any, the fewest are tried, then twice as many, and so on: more
  * pairs can be shallower, and those that soonest fill the network are taken. */
 static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
-    double share[BANYAN_FEW_TREES + 1], best_share = 0;
+    double share[BANYAN_FEW_TREES + 1], best_share = find_equal_shares(in, share);
     long filling = LONG_MAX;
     banyan_status status = BANYAN_SUCCESS;
 
-    for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
-        share[pairs] = share_of_equal(in, pairs);
-        best_share = fmax(best_share, share[pairs]);
-    }
     for (int pairs = 1; !status && pairs <= in->pair_limit && pairs < filling; pairs++) {
         banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
@@ -609,8 +626,8 @@ static const start starts[] = {
     {may_be_smaller, join_wide, PACKED, 0}, /* idle nodes, wide cables */
     {has_hubs, choose_hubs, PACKED, 0},     /* idle nodes that add, behind switches */
     {may_have_stars, make_stars, PACKED, 0},
-    {always, grow_equal, PACKED, 0},
-    {is_peeled, partition, FINAL, 0}, /* symmetric, all active, trees of one weight */
+    {may_be_equal, grow_equal, PACKED, 0}, /* trees of one weight can fill the links */
+    {is_peeled, partition, FINAL, 0},      /* symmetric, all active, trees of one weight */
     {always, grow_falling, OVERLOADED, 0},
     {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
     {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
