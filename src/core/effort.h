@@ -18,10 +18,14 @@ typedef struct {
     double target_share;    /* of the bound, which a search promises; */
     double near_share;      /* what it looks for at first, */
     int64_t near_visits;    /* for so long; */
-    int64_t most_visits;    /* and after that many it makes do with less, if need be */
+    int64_t most_visits;    /* and after that many it makes do with less, if need be: in networks of up to
+                             * BANYAN_BUDGET_NODES, in larger ones more by the square of nodes, since a
+                             * tree has more edges, and each more ends to move to */
     int64_t column_visits;  /* of them for column generation, */
     int max_column_workers; /* in networks with at most that many active workers */
 } banyan_budget;
+
+#define BANYAN_BUDGET_NODES 256
 
 /* Share of a plan's time to which no prediction is exact: of plans that differ by less and burden links
  * equally the one with the fewest transfers is taken, and no rate is looked for that would change less. */

@@ -28,7 +28,6 @@
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
 #include "solve/start/hub_pairs.h"
-#include "solve/start/matroid_partition.h"
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
 #include "solve/start/star_pairs.h"
@@ -54,6 +53,7 @@ typedef struct {
     banyan_split known; /* price, root, bound_value */
     const banyan_budget *budget;
     banyan_work begin;       /* what had been done when the prices were known */
+    int64_t most_visits;     /* from then on */
     double widest;           /* arc: no pair weighs more */
     double enough, promised; /* when a start need not be better; and when it will do after long work */
     int pair_limit, depth_limit;
@@ -79,7 +79,7 @@ static int64_t visits(const instance *in)
 
 static int64_t visits_left(const instance *in)
 {
-    int64_t left = in->budget->most_visits - visits(in);
+    int64_t left = in->most_visits - visits(in);
 
     return left > 1 ? left : 1;
 }
@@ -164,7 +164,7 @@ static banyan_status rebalance(const instance *in, banyan_weights_rule weights, 
         problem.more_hops = more;
         status = banyan_rebalance_packing(in->graph, &problem, packing, err);
         if (is_content(in, packing->total) || packing->total >= problem.enough || in->depth_limit ||
-            visits(in) > in->budget->most_visits)
+            visits(in) > in->most_visits)
             break;
     }
     return status;
@@ -316,58 +316,6 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
     return status;
 }
 
-/* Links as strands of one weight: how many each has, how many trees these may make, and what such a tree may
- * weigh. */
-static int count_strands(const instance *in, double each, int64_t *room, double *weight)
-{
-    const banyan_graph *graph = in->graph;
-    int64_t strands = 0;
-
-    *weight = HUGE_VAL;
-    for (int i = 0; i < graph->arc_count; i++) {
-        room[i] = (int64_t)((double)graph->arcs[i].capacity / each * (1 + SAME));
-        strands += room[i];
-        if (room[i])
-            *weight = fmin(*weight, (double)graph->arcs[i].capacity / (double)room[i]);
-    }
-    strands /= 2 * ((int64_t)graph->active_count - 1);
-    return (int)(strands < in->pair_limit ? strands : in->pair_limit);
-}
-
-/* The same with trees of one weight: as many as strands allow, of the weight that reaches most. */
-static banyan_status partition(const instance *in, banyan_pair_packing *packing, banyan_error *err)
-{
-    double each = 0, most = 0, heavy = 0, *weight = banyan_alloc((size_t)in->pair_limit, sizeof *weight);
-    int64_t *room = banyan_alloc((size_t)in->graph->arc_count, sizeof *room);
-    int found = 0, count = 0;
-    banyan_status status = weight && room ? BANYAN_SUCCESS : banyan_fail_memory(err);
-    banyan_trees trees;
-
-    banyan_trees_init(&trees);
-    for (int k = 1; !status && k <= in->pair_limit; k++) {
-        int some = count_strands(in, in->known.bound_value / k, room, &heavy);
-
-        if (some * heavy > most * (1 + SAME)) {
-            most = some * heavy;
-            each = in->known.bound_value / k;
-        }
-    }
-    if (!status && most >= in->promised * (1 - SAME)) {
-        count = count_strands(in, each, room, &heavy);
-        status = banyan_matroid_partition_trees(in->graph, room, count, &trees, &found, err);
-    }
-    for (int k = 0; found && k < count; k++)
-        weight[k] = heavy;
-    if (!status && found)
-        status = banyan_reduce_depth(in->graph, &trees, &weight, (size_t)in->pair_limit, err);
-    if (!status && found)
-        status = banyan_pair_tools_mirror(in->graph, &trees, weight, packing, err);
-    banyan_trees_fini(&trees);
-    banyan_free(weight);
-    banyan_free(room);
-    return status;
-}
-
 /* No node only forwards, so trees use a link once at most, and few use the same: weights must fit widths. */
 static int is_cabled(const instance *in)
 {
@@ -403,9 +351,14 @@ static int may_be_smaller(const instance *in)
     return !banyan_graph_all_active(in->graph) && !in->depth_limit && !in->is_rest;
 }
 
-/* Flows of a network of its own, whose links are the graph's arcs, and what they reach. */
-static banyan_status pack_small(const banyan_graph *graph, const banyan_forest_options *options,
-                                banyan_flows *flows, double *bytes_per_s, banyan_error *err)
+static banyan_status pack_network(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_forest_options *options, int64_t most_visits,
+                                  banyan_flows *flows, banyan_error *err);
+
+/* Flows of a network of its own, whose links are the graph's arcs, and what they reach. It is packed with
+ * what is left of the work. */
+static banyan_status pack_small(const instance *in, const banyan_graph *graph, banyan_flows *flows,
+                                double *bytes_per_s, banyan_error *err)
 {
     banyan_topology links = {.link_count = graph->arc_count,
                              .links = banyan_alloc((size_t)graph->arc_count, sizeof *links.links)};
@@ -414,11 +367,11 @@ static banyan_status pack_small(const banyan_graph *graph, const banyan_forest_o
     for (int i = 0; !status && i < graph->arc_count; i++)
         links.links[i].bytes_per_s = (double)graph->arcs[i].capacity * graph->unit;
     if (!status)
-        status = banyan_forest_starts(&links, graph, options, flows, err);
+        status = pack_network(&links, graph, in->options, visits_left(in), flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
     if (!status)
-        status = banyan_flows_limit(flows, &links, (size_t)options->max_trees, err);
+        status = banyan_flows_limit(flows, &links, (size_t)in->options->max_trees, err);
     if (!status && flows->flow_count)
         status = banyan_flows_rate(flows, &links, bytes_per_s, err);
     banyan_free(links.links);
@@ -434,7 +387,7 @@ static banyan_status pack_joined(const instance *in, const banyan_contraction *j
 
     banyan_flows_init(&small);
     if (joined->graph && joined->graph->active_count > 1)
-        status = pack_small(joined->graph, in->options, &small, &rate, err);
+        status = pack_small(in, joined->graph, &small, &rate, err);
     if (!status && small.flow_count)
         status = banyan_forest_lift(in->graph, joined, &small, rate / in->graph->unit, packing, err);
     banyan_flows_fini(&small);
@@ -627,7 +580,6 @@ static const start starts[] = {
     {has_hubs, choose_hubs, PACKED, 0},     /* idle nodes that add, behind switches */
     {may_have_stars, make_stars, PACKED, 0},
     {may_be_equal, grow_equal, PACKED, 0}, /* trees of one weight can fill the links */
-    {is_peeled, partition, FINAL, 0},      /* symmetric, all active, trees of one weight */
     {always, grow_falling, OVERLOADED, 0},
     {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
     {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
@@ -645,7 +597,7 @@ static banyan_status try_starts(const instance *in, banyan_pair_packing *best, b
         banyan_pair_packing packing = {.bound_value = reach(in, in->pair_limit)};
         double more;
 
-        if (best->total > 0 && visits(in) > in->budget->most_visits)
+        if (best->total > 0 && visits(in) > in->most_visits)
             break;
         more = 1 + starts[i].least_gain;
         if (!starts[i].applies(in) || best->total * more >= packing.bound_value)
@@ -684,9 +636,9 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
     return status;
 }
 
-banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan_graph *graph,
-                                   const banyan_forest_options *options, banyan_flows *flows,
-                                   banyan_error *err)
+static banyan_status pack_network(const banyan_topology *topology, const banyan_graph *graph,
+                                  const banyan_forest_options *options, int64_t most_visits,
+                                  banyan_flows *flows, banyan_error *err)
 {
     banyan_pair_packing best = {0};
     double most, slack;
@@ -695,6 +647,7 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
                    .graph = graph,
                    .options = options,
                    .budget = options->budget,
+                   .most_visits = most_visits,
                    .widest = find_widest(graph),
                    .pair_limit = are_few ? options->max_trees : BANYAN_FEW_TREES,
                    .depth_limit = options->max_depth,
@@ -715,4 +668,14 @@ banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan
     banyan_pair_packing_fini(&best);
     banyan_split_fini(&in.known);
     return status;
+}
+
+banyan_status banyan_forest_starts(const banyan_topology *topology, const banyan_graph *graph,
+                                   const banyan_forest_options *options, banyan_flows *flows,
+                                   banyan_error *err)
+{
+    double nodes = fmax(graph->node_count, BANYAN_BUDGET_NODES) / BANYAN_BUDGET_NODES;
+
+    return pack_network(topology, graph, options,
+                        (int64_t)((double)options->budget->most_visits * nodes * nodes), flows, err);
 }
