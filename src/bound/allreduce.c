@@ -21,11 +21,10 @@
 #include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/cut/strength.h"
+#include "solve/net/tolerance.h"
 #include "solve/presolve/contract_wide.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
-
-#define SPLIT_TOLERANCE 1e-10 /* share of the bound that the best split may lack: the program's precision */
 
 static banyan_status by_strength(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
@@ -125,7 +124,7 @@ static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *ou
 static banyan_status by_split(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_split split;
-    banyan_status status = banyan_split_find(graph, SPLIT_TOLERANCE, &split, err);
+    banyan_status status = banyan_split_find(graph, BANYAN_EXACTLY_SAME, &split, err);
 
     if (status)
         return status;

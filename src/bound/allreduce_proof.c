@@ -16,14 +16,13 @@
 #include "core/alloc.h"
 #include "solve/cut/pods.h"
 #include "solve/cut/split.h"
+#include "solve/net/tolerance.h"
 #include "solve/oracle/branch_and_bound.h"
 #include "solve/oracle/spanning.h"
 #include "solve/pack/pair_columns.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
 
-#define HOPED 1e-10 /* share by which a proof may miss what it is to prove */
-#define WHOLE 1e-7  /* and by which a whole number may */
 #define MOST_SEARCHED 200
 #define MOST_ROOTS 100 /* nodes, where each is searched for as a root */
 #define EFFORT 4000000 /* of a search */
@@ -183,7 +182,7 @@ static banyan_wide least_wanted(double cost)
 {
     if (!(cost < (double)MOST))
         return MOST;
-    return (banyan_wide)fmax(floor(cost * (1 - HOPED)), ceil(cost * (1 - WHOLE)));
+    return (banyan_wide)fmax(floor(cost * (1 - BANYAN_EXACTLY_SAME)), ceil(cost * (1 - BANYAN_NEARLY_SAME)));
 }
 
 banyan_status banyan_allreduce_prove(const banyan_graph *graph, double hoped, banyan_allreduce_bound *bound,

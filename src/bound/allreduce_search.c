@@ -10,10 +10,9 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
+#include "solve/net/tolerance.h"
 #include "solve/pack/pair_columns.h"
 
-#define SAME 1e-7
-#define REACHED 1e-9 /* share of a bound that trees may lack */
 #define ROUNDS 3000
 
 /* Beyond that many nodes and arcs a packing takes long. */
@@ -48,7 +47,7 @@ static banyan_status begin(const banyan_graph *graph, const banyan_allreduce_bou
                               .root = banyan_alloc((size_t)graph->node_count, sizeof *out->root),
                               .bound_value = HUGE_VAL};
     else
-        status = banyan_split_find(graph, REACHED, out, err);
+        status = banyan_split_find(graph, BANYAN_SAME, out, err);
     if (!status && (!out->price || !out->root))
         status = banyan_fail_memory(err);
     if (!status && known->value < out->bound_value) {
@@ -66,7 +65,7 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
                                            .kinds =
                                                graph->symmetric ? BANYAN_KINDS_MIRRORED : BANYAN_KINDS_BOTH,
                                            .tolerance = 1e-10,
-                                           .good_enough = out->value * (1 - REACHED),
+                                           .good_enough = out->value * (1 - BANYAN_SAME),
                                            .round_limit = ROUNDS,
                                            .search_effort = effort};
     banyan_pair_packing packing = {0};
@@ -79,7 +78,7 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
     if (status)
         return status;
     out->reached = fmax(out->reached, packing.total);
-    if (packing.bound_value < out->value * (1 - REACHED))
+    if (packing.bound_value < out->value * (1 - BANYAN_SAME))
         status = take_prices(graph, packing.price, packing.bound_value, out, err);
     banyan_pair_packing_fini(&packing);
     return status;
@@ -91,7 +90,8 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int pa
     int is_small = graph->node_count <= most[patient].nodes && graph->arc_count <= most[patient].arcs,
         effort = banyan_network_is_searched(graph) ? 0 : most[patient].effort;
 
-    if (out->value <= out->reached * (1 + SAME) || (effort && !is_small) || !banyan_graph_has_helpers(graph))
+    if (out->value <= out->reached * (1 + BANYAN_NEARLY_SAME) || (effort && !is_small) ||
+        !banyan_graph_has_helpers(graph))
         return BANYAN_SUCCESS;
     return lower_by_pairs(graph, effort, out, err);
 }

@@ -27,15 +27,14 @@
 #include "core/scratch.h"
 #include "solve/net/effort.h"
 #include "solve/net/lp.h"
+#include "solve/net/tolerance.h"
 #include "solve/net/work.h"
 
 /* What each active node gives in flows, which are whole numbers: the sum of a million of them is within 63
  * bits. */
 #define FLOW_UNIT ((int64_t)1 << 40)
-#define REACHED (1 - 1e-9)     /* share of all that is to reach a node: the linear program's own precision */
 #define NEW_SHARE 0.5          /* of the current round's capacities in their mean */
 #define SMALL_DENOMINATOR 5000 /* of weights in proportion, which are short fractions as a rule */
-#define SMALL_TOLERANCE 1e-9   /* share by which these may differ from the program's: its own precision */
 #define LARGEST_WEIGHT                                                                                       \
     1099511627776.0 /* 2^40, of weights that are not short fractions: below BANYAN_CHECK_LIMIT */
 
@@ -250,7 +249,7 @@ static int is_short(const program *p, const unsigned char *inside)
     for (int i = 0; i < p->graph->arc_count; i++)
         if (inside[from(p, i)] && !inside[to(p, i)])
             carried += banyan_lp_price(p->lp, i);
-    return carried < held * REACHED;
+    return carried < held * (1 - BANYAN_SAME);
 }
 
 static banyan_status add_missing_cuts(program *p, unsigned char *inside, banyan_error *err)
@@ -262,7 +261,7 @@ static banyan_status add_missing_cuts(program *p, unsigned char *inside, banyan_
         double share = serve(p, p->graph->active[i]);
 
         p->served = fmin(p->served, share);
-        if (share >= REACHED)
+        if (share >= (1 - BANYAN_SAME))
             continue;
         for (int v = 0; v < p->graph->node_count; v++)
             inside[v] = (unsigned char)banyan_flow_reaches(p->flow, v);
@@ -294,7 +293,7 @@ static banyan_status run(program *p, const unsigned char *first, banyan_error *e
 
     if (!status)
         status = add_first_cuts(p, inside, err);
-    while (!status && p->served < REACHED && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
+    while (!status && p->served < (1 - BANYAN_SAME) && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         status = banyan_lp_solve(p->lp, err);
         if (status)
             break;
@@ -388,7 +387,7 @@ static banyan_status offer_values(const program *p, banyan_balance *out, banyan_
 
     if (!status) {
         take_values(p, value);
-        if (banyan_fraction_small_integers(value, (int)count, SMALL_DENOMINATOR, SMALL_TOLERANCE, whole))
+        if (banyan_fraction_small_integers(value, (int)count, SMALL_DENOMINATOR, BANYAN_SAME, whole))
             status = offer(p, whole, out, err);
     }
     for (size_t k = 0; !status && k < p->solved_count; k++)

@@ -11,6 +11,7 @@
 #include "bound/rate.h"
 #include "core/alloc.h"
 #include "core/gcd.h"
+#include "solve/net/tolerance.h"
 #include "topology/scale.h"
 
 #define ROUNDED 1e-6 /* share by which a proof may miss a bound: whole numbers in place of doubles */
@@ -44,7 +45,7 @@ int banyan_rate_is_reached(const banyan_rate *rate, const banyan_graph *graph, d
 banyan_status banyan_rate_judge(const char *name, const banyan_rate *claimed, const banyan_rate *proven,
                                 banyan_error *err)
 {
-    if (proven->bytes_per_s <= claimed->bytes_per_s * (1 + BANYAN_BOUND_TOLERANCE))
+    if (proven->bytes_per_s <= claimed->bytes_per_s * (1 + BANYAN_SAME))
         return BANYAN_SUCCESS;
     return banyan_fail(err, BANYAN_PLAN_INVALID,
                        "the certificate proves that %s cannot pass %.6g bytes/s, but the bound claims %.6g",

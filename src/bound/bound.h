@@ -71,10 +71,6 @@ banyan_status banyan_bound_allreduce(const banyan_topology *topology, const int 
 void banyan_rate_fini(banyan_rate *rate);
 const char *banyan_rate_tightness(const banyan_rate *rate); /* "proven" or "unknown" */
 
-/* Figures that are said to be equal may differ by this share: doubles are rounded as they are reckoned with
- * and printed. */
-#define BANYAN_BOUND_TOLERANCE 1e-9
-
 /* The bound that a bound's certificates prove: prices of the all-reduce, and the cuts of the others.
  * Nothing else of it is trusted; its rates only say how much is worth trying to prove, and what is known
  * to be tight is taken over. PLAN_INVALID with a sentence where a certificate proves less than its rate

@@ -9,6 +9,7 @@
 
 #include "bound/laminar.h"
 #include "solve/cut/split.h"
+#include "solve/net/tolerance.h"
 
 #define MOST_MEMBERS 4000000 /* nodes of all cuts together: more make a file of over 30 MB */
 

@@ -19,6 +19,7 @@
 #include "bound/large.h"
 #include "core/alloc.h"
 #include "solve/net/flow.h"
+#include "solve/net/tolerance.h"
 
 typedef struct {
     const banyan_graph *graph;

@@ -13,9 +13,8 @@
 #include "core/alloc.h"
 #include "core/gcd.h"
 #include "solve/cut/strength.h"
+#include "solve/net/tolerance.h"
 #include "solve/pack/pair_columns.h"
-
-#define ROUNDED 1e-7 /* what a bound may rise by when its prices become whole numbers */
 
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
 {
@@ -75,7 +74,7 @@ static banyan_status keep_price(const banyan_graph *graph, banyan_stages stages,
     banyan_status status =
         out->proven ? banyan_staged_prove(graph, stages, price, &value, &proven, err) : BANYAN_SUCCESS;
 
-    if (status || !proven || value > out->chi * (1 + ROUNDED))
+    if (status || !proven || value > out->chi * (1 + BANYAN_NEARLY_SAME))
         return status;
     out->chi = value;
     out->price = banyan_alloc(rows, sizeof *out->price);

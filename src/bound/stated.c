@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bound/bound.h"
+#include "solve/net/tolerance.h"
 
 enum { MOST_PATH = 160 }; /* bytes: a longer way is cut off */
 
@@ -60,7 +61,7 @@ static banyan_status compare_objects(const char *path, const banyan_json *stated
         const banyan_json *value = banyan_json_field(stated, key);
 
         snprintf(inner, sizeof inner, "%s%s%s", path, dot, key);
-        status = value ? compare(inner, value, banyan_json_field(derived, key), BANYAN_BOUND_TOLERANCE, err)
+        status = value ? compare(inner, value, banyan_json_field(derived, key), BANYAN_SAME, err)
                        : banyan_fail(err, BANYAN_PLAN_INVALID, "\"%s\" is missing", inner);
     }
     return status;

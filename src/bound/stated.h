@@ -7,7 +7,7 @@
 #include "core/json.h"
 
 /* derived: the text that was made anew from certificates and network. PLAN_INVALID with a sentence that names
- * the first field that is not the same. Numbers of objects may differ by BANYAN_BOUND_TOLERANCE, everything
+ * the first field that is not the same. Numbers of objects may differ by BANYAN_SAME, everything
  * else not at all. */
 banyan_status banyan_stated_compare(const banyan_json *stated, const char *derived, banyan_error *err);
 

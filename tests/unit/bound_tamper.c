@@ -12,6 +12,7 @@
 #include "bound/staged_json.h"
 #include "core/alloc.h"
 #include "solve/net/graph.h"
+#include "solve/net/tolerance.h"
 
 enum { MOST_WAY = 12 };
 
@@ -124,7 +125,7 @@ static int is_same(const json_t *a, const json_t *b, double tolerance)
     for (size_t i = 0; same && i < json_array_size(a); i++)
         same = is_same(json_array_get(a, i), json_array_get(b, i), 0);
     json_object_foreach(object, key, value) same &=
-        json_object_get(b, key) && is_same(value, json_object_get(b, key), BANYAN_BOUND_TOLERANCE);
+        json_object_get(b, key) && is_same(value, json_object_get(b, key), BANYAN_SAME);
     return same;
 }
 

@@ -17,6 +17,7 @@
 #include "core/alloc.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
+#include "solve/net/tolerance.h"
 #include "solve/net/work.h"
 #include "solve/pack/thin.h"
 #include "solve/pack/weigh.h"
@@ -34,8 +35,6 @@
 #include "topology/scale.h"
 
 #define ROUGHLY 2e-3 /* share of the bound that columns may leave: rebalancing makes up for more than that */
-#define SAME 1e-9    /* share by which doubles that are the same may differ */
-#define DIVIDED 1e-9 /* share of the bound that a division may leave */
 #define MANY_SHARE 0.9995 /* of the bound that many trees should reach */
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
@@ -142,7 +141,7 @@ static double share_of_equal(const instance *in, int pairs)
     for (int i = 0; i < in->graph->arc_count; i++) {
         double capacity = (double)in->graph->arcs[i].capacity, price = (double)in->known.price[i];
 
-        used += price * weight * floor(capacity / weight * (1 + SAME));
+        used += price * weight * floor(capacity / weight * (1 + BANYAN_SAME));
         worth += price * capacity;
     }
     return fmin(used / worth, reach(in, pairs) / in->known.bound_value);
@@ -153,7 +152,7 @@ static banyan_status rebalance(const instance *in, banyan_weights_rule weights, 
                                banyan_pair_packing *packing, banyan_error *err)
 {
     banyan_rebalance_problem problem = {.aim = packing->bound_value,
-                                        .enough = fmin(in->enough, most * (1 - SAME)),
+                                        .enough = fmin(in->enough, most * (1 - BANYAN_SAME)),
                                         .turn_limit = TURNS,
                                         .visit_limit = visits_left(in),
                                         .weights = weights,
@@ -211,7 +210,7 @@ static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
     *b = before;
 }
 
-/* What that many pairs of one weight can reach, from one to as many as are allowed; returns the best share. */
+/* What that many pairs of one weight can reach, from one to as many as are allowed; the best share. */
 static double find_equal_shares(const instance *in, double share[BANYAN_FEW_TREES + 1])
 {
     double best = 0;
@@ -245,7 +244,7 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
         banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
 
-        if (share[pairs] < best_share * (1 - SAME))
+        if (share[pairs] < best_share * (1 - BANYAN_SAME))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
@@ -623,7 +622,7 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
     banyan_status status;
 
     if (!graph->symmetric && !is_large)
-        return banyan_split_find(graph, DIVIDED, known, err);
+        return banyan_split_find(graph, BANYAN_SAME, known, err);
     *known = (banyan_split){.price = banyan_alloc((size_t)graph->arc_count, sizeof *known->price),
                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known->root)};
     if (!known->price || !known->root)
@@ -657,8 +656,8 @@ static banyan_status pack_network(const banyan_topology *topology, const banyan_
     in.begin = banyan_work_now(); /* prices have limits of their own (solve/net/effort.h) */
     most = reach(&in, are_few ? in.pair_limit : options->max_trees);
     slack = BANYAN_PLAN_TIE * options->wait_s_per_byte * in.known.bound_value * graph->unit;
-    in.enough = fmax(SAME, (are_few ? in.budget->near_share : MANY_SHARE) - slack) * most;
-    in.promised = are_few ? fmax(SAME, in.budget->target_share - slack) * most : in.enough;
+    in.enough = fmax(BANYAN_SAME, (are_few ? in.budget->near_share : MANY_SHARE) - slack) * most;
+    in.promised = are_few ? fmax(BANYAN_SAME, in.budget->target_share - slack) * most : in.enough;
     if (!status)
         status = try_starts(&in, &best, err);
     if (!status && best.trees.tree_count)

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/net/tolerance.h"
 #include "solve/presolve/contraction.h"
 
 enum { ACTIVE_OUT, ACTIVE_IN, IDLE_OUT, IDLE_IN, KINDS };

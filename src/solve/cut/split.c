@@ -32,16 +32,14 @@
 #include "core/alloc.h"
 #include "solve/cut/split_parts.h"
 #include "solve/net/effort.h"
+#include "solve/net/tolerance.h"
 #include "solve/net/work.h"
 #include "solve/pack/pair_columns.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
-#define ENOUGH (1 - 1e-11)    /* of what a cut must carry */
-#define CHECKED 1e-11         /* share by which a check may fall short */
-#define HOPED (1 + 1e-10)     /* times what is hoped for is as good: costs are whole numbers */
+#define CHECKED 1e-11         /* share by which a check, or what a cut carries, may fall short */
 #define PREMIUM 4             /* on prices that are not given */
-#define STANDSTILL 1e-9       /* a bound that falls by less stands still, */
-#define PATIENCE 20           /* for that many rounds: then it is the least, most likely; */
+#define PATIENCE 20           /* rounds in which a bound does not fall: it is the least then, most likely; */
 #define MUCH_PATIENCE 30      /* and where it is checked, */
 #define MOST_ROUNDS 2000
 
@@ -307,7 +305,7 @@ static banyan_status find_cuts(banyan_divider *d, int *lacking, banyan_error *er
 
             set_flow(d, leaving);
             if ((double)banyan_flow_run(d->flow, d->graph->active[i], d->graph->node_count, total) >=
-                ENOUGH * (double)total)
+                (1 - CHECKED) * (double)total)
                 continue;
             cut = next_cut(d);
             if (!cut)
@@ -378,7 +376,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int patience,
         if (!status && d->cut_count > before) {
             share = 0.5;
             status = solve_program(d, out, err);
-            idle = out->bound_value < lowest * (1 - STANDSTILL) ? 0 : idle + 1;
+            idle = out->bound_value < lowest * (1 - BANYAN_SAME) ? 0 : idle + 1;
             lowest = idle ? lowest : out->bound_value;
         } else if (!status) { /* it works, or lacks no more than the program's prices are rounded by */
             keep(d);
@@ -519,7 +517,8 @@ static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_
         status = first_cuts(d, err);
     if (!status)
         status = close_in(d, CHECKED, MUCH_PATIENCE,
-                          hoped > 0 ? (double)value / (double)hoped / d->unit * HOPED : 0, &division, err);
+                          hoped > 0 ? (double)value / (double)hoped / d->unit * (1 + BANYAN_EXACTLY_SAME) : 0,
+                          &division, err);
     return status;
 }
 

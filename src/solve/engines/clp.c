@@ -7,13 +7,13 @@
  * roundings that depend on the number of cores. So the calling thread asks OpenMP for one thread while it
  * solves. */
 #include "solve/net/simplex.h"
+#include "solve/net/tolerance.h"
 
 #include <coin/Clp_C_Interface.h>
 #include <stdint.h>
 
 /* The smallest that simplex steps in doubles keep to: at Clp's own, 1e-7, programs of a thousand columns end
  * 1e-5 short of their optimum. */
-#define TOLERANCE 1e-9
 
 /* OpenMP's own functions, where something in the process brings them. They set a value of the calling
  * thread. */
@@ -39,8 +39,8 @@ static banyan_simplex_model *create(int row_count, const double *lower, const do
         return NULL;
     Clp_setLogLevel(clp, 0);
     Clp_setPerturbation(clp, 100); /* off: answers must be the same on every run and exact at vertices */
-    Clp_setPrimalTolerance(clp, TOLERANCE);
-    Clp_setDualTolerance(clp, TOLERANCE);
+    Clp_setPrimalTolerance(clp, BANYAN_SAME);
+    Clp_setDualTolerance(clp, BANYAN_SAME);
     Clp_scaling(clp, 0); /* entries are small whole numbers; else all of them are scaled anew each time */
     Clp_addRows(clp, row_count, lower, upper, starts, no_columns, no_values);
     return (banyan_simplex_model *)(void *)clp;

@@ -7,6 +7,7 @@
 #include "solve/net/fraction.h"
 
 #include "core/gcd.h"
+#include "solve/net/tolerance.h"
 
 #include <math.h>
 
@@ -15,7 +16,6 @@
 /* Of prices that a linear program found: those of small proportions have this denominator at most, and the
  * program's precision. */
 #define SMALL_DENOMINATOR 2000
-#define PROGRAM_TOLERANCE 1e-7
 #define PRICE_SCALE 17179869184.0 /* 2^34 */
 
 /* Sums over all links times the number of workers, which are at most as many, must stay below 63 bits. */
@@ -155,7 +155,7 @@ int banyan_fraction_small_integers(const double *value, int count, int limit, do
 
 int banyan_fraction_small_prices(const double *value, int count, int64_t *integer)
 {
-    return banyan_fraction_small_integers(value, count, SMALL_DENOMINATOR, PROGRAM_TOLERANCE, integer);
+    return banyan_fraction_small_integers(value, count, SMALL_DENOMINATOR, BANYAN_NEARLY_SAME, integer);
 }
 
 void banyan_fraction_scaled_prices(const double *value, int count, int64_t *integer)

@@ -36,6 +36,4 @@ int banyan_fraction_small_prices(const double *value, int count, int64_t *intege
 void banyan_fraction_scaled_prices(const double *value, int count, int64_t *integer);
 void banyan_fraction_whole_prices(const double *value, int count, int64_t *integer);
 
-#define BANYAN_SAME 1e-9 /* share by which doubles that are the same may differ */
-
 #endif

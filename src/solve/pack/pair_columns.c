@@ -17,6 +17,7 @@
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
 #include "solve/net/lp.h"
+#include "solve/net/tolerance.h"
 #include "solve/net/work.h"
 #include "solve/oracle/pair_oracle.h"
 
@@ -31,7 +32,6 @@
 #define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
 #define MOST_ROUNDS 16   /* or that many programs */
 #define MANY_SETS 2048   /* of helpers, times roots, for each of which a tree is found: that takes long */
-#define LEAST_GAIN 1e-7  /* of what is packed, else it has not improved */
 #define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
 
 typedef struct {
@@ -316,7 +316,7 @@ static banyan_status solve_program(generator *g, banyan_error *err)
     if (status)
         return status;
     g->packing->total = banyan_lp_objective(g->lp) * g->largest;
-    g->is_still = g->packing->total <= before * (1 + LEAST_GAIN);
+    g->is_still = g->packing->total <= before * (1 + BANYAN_NEARLY_SAME);
     for (int r = 0; r < g->stage_rows; r++) {
         double price = banyan_lp_price(g->lp, row_of(g, 0, r));
 

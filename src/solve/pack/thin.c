@@ -7,8 +7,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-
-#define LEAST_WEIGHT 1e-9 /* of a pair that counts, in parts of all */
+#include "solve/net/tolerance.h"
 
 typedef struct {
     banyan_trees trees;
@@ -55,7 +54,7 @@ static size_t next_tree(const banyan_pair_packing *p, size_t tree, int root, int
 {
     while (tree < p->trees.tree_count &&
            (p->root[tree] != root || (p->kind[tree] == BANYAN_TREE_IN) != is_in ||
-            p->weight[tree] <= LEAST_WEIGHT * p->total))
+            p->weight[tree] <= BANYAN_SAME * p->total))
         tree++;
     return tree;
 }
@@ -71,7 +70,7 @@ static banyan_status pair_at(const banyan_pair_packing *p, int root, list *l, ba
         double in_left = p->weight[in] - in_used, out_left = p->weight[out] - out_used,
                share = fmin(in_left, out_left);
 
-        if (share > LEAST_WEIGHT * p->total) {
+        if (share > BANYAN_SAME * p->total) {
             status = add_tree(l, p, in, share, err);
             if (!status)
                 status = add_tree(l, p, out, share, err);

@@ -12,8 +12,9 @@
  * trees of nearly equal weight; some passes over these. */
 #include "solve/round/branch_parts.h"
 
+#include "solve/net/tolerance.h"
+
 #define PASSES 8
-#define LEAST 1e-9 /* of an arc's limit */
 
 typedef struct {
     int v, lighter, heavier;
@@ -108,7 +109,7 @@ static int relieve(banyan_branch_mover *g, int arc)
     int count = 0;
 
     for (int towards = 0; towards < 2 && g->load[arc] > g->problem->limit[arc]; towards++) {
-        swap best = {.heavier = -1, .gain = LEAST * g->problem->limit[arc]};
+        swap best = {.heavier = -1, .gain = BANYAN_SAME * g->problem->limit[arc]};
 
         banyan_branch_moves_face(g, towards);
         best.v = banyan_branch_moves_lower(g, arc);

@@ -21,8 +21,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
-
-#define SAME 1e-9 /* weights as far apart at most are equal */
+#include "solve/net/tolerance.h"
 
 typedef struct {
     const banyan_graph *graph;
@@ -229,7 +228,7 @@ static int swap_with_some(pool *p, size_t a, int x, int b, int cable, long gain)
 
     for (size_t partner = 0; partner < p->count; partner++) {
         double least = p->weight[a] < p->weight[partner] ? p->weight[a] : p->weight[partner];
-        int equal = fabs(p->weight[a] - p->weight[partner]) < SAME;
+        int equal = fabs(p->weight[a] - p->weight[partner]) < BANYAN_SAME;
         size_t giver = partner, taker = a;
         long excess;
 
@@ -257,7 +256,7 @@ static int can_swap(const pool *p, size_t a)
     if (p->count < p->capacity)
         return 1;
     for (size_t t = 0; t < p->count; t++)
-        if (t != a && fabs(p->weight[t] - p->weight[a]) < SAME)
+        if (t != a && fabs(p->weight[t] - p->weight[a]) < BANYAN_SAME)
             return 1;
     return 0;
 }
@@ -272,13 +271,13 @@ static int improve_at(pool *p, size_t a, int x)
         int rise = depth[x] - depth[b] - 1, freed = row(p->via, p, a)[x];
         long gain;
 
-        if (rise <= 0 || b == parent[x] || (!p->swaps && p->room[cable] < p->weight[a] - SAME) ||
+        if (rise <= 0 || b == parent[x] || (!p->swaps && p->room[cable] < p->weight[a] - BANYAN_SAME) ||
             is_below(parent, b, x))
             continue;
         gain = gain_of(p, a, x, rise);
         if (gain <= 0)
             continue;
-        if (p->room[cable] >= p->weight[a] - SAME) {
+        if (p->room[cable] >= p->weight[a] - BANYAN_SAME) {
             p->room[cable] -= p->weight[a];
             p->room[freed] += p->weight[a];
             move(p, a, x, b, cable);

@@ -20,6 +20,7 @@
 #include "core/alloc.h"
 #include "core/heap.h"
 #include "core/scratch.h"
+#include "solve/net/tolerance.h"
 #include "solve/net/work.h"
 #include "solve/start/pair_tools.h"
 
