@@ -204,8 +204,10 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
         found.price ? banyan_certificate_init(&rate->certificate, topology, err) : banyan_fail_memory(err);
 
     if (!status)
-        status = banyan_scale_is_large(topology) ? banyan_large_solve(graph, &found, err)
+        status = banyan_scale_is_large(topology) ? banyan_large_solve(topology, graph, &found, err)
                                                  : solve(graph, effort > 1, &found, err);
+    if (!status && !graph->symmetric && !banyan_scale_is_large(topology))
+        status = banyan_large_lower(topology, graph, &found, err);
     if (!status) {
         if (effort > 0)
             banyan_graph_make_even_prices(graph, found.price);

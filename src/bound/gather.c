@@ -20,6 +20,7 @@
 #include "core/alloc.h"
 #include "solve/net/flow.h"
 #include "solve/net/tolerance.h"
+#include "topology/scale.h"
 
 typedef struct {
     const banyan_graph *graph;
@@ -153,16 +154,17 @@ static banyan_status balance(const banyan_graph *graph, int towards, double cut,
     return status;
 }
 
-banyan_status banyan_gather_solve(const banyan_graph *graph, int towards, int is_large,
+banyan_status banyan_gather_solve(const banyan_topology *topology, const banyan_graph *graph, int towards,
                                   banyan_gather_bound *out, banyan_error *err)
 {
+    int is_large = banyan_scale_is_large(topology);
     unsigned char *inside = banyan_alloc((size_t)graph->node_count, 1);
     banyan_fraction fraction;
     banyan_status status = inside ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     *out = (banyan_gather_bound){0};
     if (!status)
-        status = is_large ? banyan_large_gather(graph, towards, &fraction, inside, err)
+        status = is_large ? banyan_large_gather(topology, graph, towards, &fraction, inside, err)
                           : banyan_gather_rate(graph, towards, &fraction, inside, err);
     if (!status)
         status = banyan_cut_family_of_cut(graph, inside, &out->family, err);

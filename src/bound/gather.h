@@ -4,6 +4,7 @@
 #define BANYAN_BOUND_GATHER_H
 
 #include "bound/check.h"
+#include "topology/topology.h"
 
 /* By minimum cuts, which trees reach where no idle node has unequal widths in and out: the whole vector's
  * rate in the graph's units, and the cut that limits it: inside[v] != 0 on its near side (NULL:
@@ -17,8 +18,8 @@ typedef struct {
     double reached; /* the whole vector's rate by trees that are known to exist; 0: none are known */
 } banyan_gather_bound;
 
-/* By cuts, with potentials where these prove less. is_large: by cuts that need no search (bound/large.h). */
-banyan_status banyan_gather_solve(const banyan_graph *graph, int towards, int is_large,
+/* By cuts, with potentials where these prove less. In large networks by cuts that need no search (bound/large.h). */
+banyan_status banyan_gather_solve(const banyan_topology *topology, const banyan_graph *graph, int towards,
                                   banyan_gather_bound *out, banyan_error *err);
 
 #endif

@@ -4,7 +4,6 @@
 #include "bound/gather.h"
 #include "bound/rate.h"
 #include "core/alloc.h"
-#include "topology/scale.h"
 
 static const char *name_of(const banyan_gather_question *question)
 {
@@ -94,8 +93,7 @@ static banyan_status set_by_cuts(const banyan_gather_question *question, const b
 static banyan_status solve(const banyan_gather_question *question, banyan_gather_bound *out,
                            banyan_error *err)
 {
-    return banyan_gather_solve(question->graph, question->towards, banyan_scale_is_large(question->topology),
-                               out, err);
+    return banyan_gather_solve(question->topology, question->graph, question->towards, out, err);
 }
 
 banyan_status banyan_gather_find_rate(const banyan_gather_question *question, banyan_rate *out,

@@ -3,8 +3,8 @@
  *
  * Nodes are joined in rounds, and what is left between the parts is a cut: first nothing is joined; then
  * whatever has one neighbour part alone is joined with it, round after round (a worker with its switch, a
- * host with its rack); and cables are joined from the widest on down, one width after another (a host whose
- * inside is wide); and idle nodes with each other. Of each partition
+ * host with its rack); cables are joined from the widest on down, one width after another (a host whose
+ * inside is wide); idle nodes are joined with each other, and the nodes of each host. Of each partition
  *
  *     all parts    every byte must join the parts that hold data, and come back to them
  *     one part     every byte must leave it and enter it
@@ -24,6 +24,7 @@
 #include "core/scratch.h"
 #include "solve/cut/endpoint_service.h"
 #include "solve/cut/strength.h"
+#include "solve/net/tolerance.h"
 #include "solve/oracle/spanning.h"
 #include "solve/presolve/contraction.h"
 
@@ -33,6 +34,7 @@ enum {
 };
 
 typedef struct {
+    const banyan_topology *topology;
     const banyan_graph *graph;
     int *part;             /* by node: the first node of its part */
     int64_t *leave, *come; /* by part: capacity of what leaves and enters */
@@ -43,10 +45,12 @@ typedef struct {
     banyan_scratch memory;
 } partitions;
 
-static banyan_status partitions_init(partitions *p, const banyan_graph *graph, banyan_error *err)
+static banyan_status partitions_init(partitions *p, const banyan_topology *topology,
+                                     const banyan_graph *graph, banyan_error *err)
 {
     size_t nodes = (size_t)graph->node_count;
 
+    p->topology = topology;
     p->graph = graph;
     p->part = banyan_scratch_take(&p->memory, nodes, sizeof *p->part);
     p->leave = banyan_scratch_take(&p->memory, nodes, sizeof *p->leave);
@@ -171,6 +175,24 @@ static banyan_status judge_idle(partitions *p, banyan_error *err)
     return judge_folds(p, err);
 }
 
+/* The host of a node, or -1; the graph may have more nodes than the topology, after these. */
+static int host_of(const partitions *p, int v)
+{
+    return v < p->topology->node_count ? p->topology->nodes[v].host : -1;
+}
+
+static banyan_status judge_hosts(partitions *p, banyan_error *err)
+{
+    const banyan_graph *graph = p->graph;
+
+    part_all(p);
+    for (int i = 0; i < graph->arc_count; i++)
+        if (host_of(p, graph->arcs[i].src) >= 0 &&
+            host_of(p, graph->arcs[i].src) == host_of(p, graph->arcs[i].dst))
+            join(p, graph->arcs[i].src, graph->arcs[i].dst);
+    return judge_folds(p, err);
+}
+
 /* Shows each partition to the judge. */
 static banyan_status visit(partitions *p, banyan_error *err)
 {
@@ -180,6 +202,8 @@ static banyan_status visit(partitions *p, banyan_error *err)
     status = judge_folds(p, err);
     if (!status)
         status = judge_idle(p, err);
+    if (!status)
+        status = judge_hosts(p, err);
     return status ? status : judge_widths(p, err);
 }
 
@@ -370,11 +394,12 @@ static banyan_status offer_strength(allreduce_search *s, banyan_error *err)
     return status ? status : offer(s, err);
 }
 
-banyan_status banyan_large_solve(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
+banyan_status banyan_large_solve(const banyan_topology *topology, const banyan_graph *graph,
+                                 banyan_allreduce_bound *out, banyan_error *err)
 {
     partitions p = {0};
     allreduce_search s = {&p, out, banyan_alloc((size_t)graph->arc_count, sizeof *s.price)};
-    banyan_status status = s.price ? partitions_init(&p, graph, err) : banyan_fail_memory(err);
+    banyan_status status = s.price ? partitions_init(&p, topology, graph, err) : banyan_fail_memory(err);
 
     out->value = HUGE_VAL;
     out->reached = 0;
@@ -388,6 +413,23 @@ banyan_status banyan_large_solve(const banyan_graph *graph, banyan_allreduce_bou
         status = offer_strength(&s, err);
     banyan_scratch_free(&p.memory);
     banyan_free(s.price);
+    return status;
+}
+
+banyan_status banyan_large_lower(const banyan_topology *topology, const banyan_graph *graph,
+                                 banyan_allreduce_bound *bound, banyan_error *err)
+{
+    size_t arcs = (size_t)graph->arc_count;
+    banyan_allreduce_bound other = {.price = banyan_alloc(arcs, sizeof *other.price)};
+    banyan_status status =
+        other.price ? banyan_large_solve(topology, graph, &other, err) : banyan_fail_memory(err);
+
+    if (!status && other.value < bound->value * (1 - BANYAN_SAME)) {
+        memcpy(bound->price, other.price, arcs * sizeof *other.price);
+        bound->value = other.value;
+        bound->fraction = other.fraction;
+    }
+    banyan_free(other.price);
     return status;
 }
 
@@ -430,12 +472,12 @@ static banyan_status judge_gather(void *context, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_large_gather(const banyan_graph *graph, int towards, banyan_fraction *out,
-                                  unsigned char *inside, banyan_error *err)
+banyan_status banyan_large_gather(const banyan_topology *topology, const banyan_graph *graph, int towards,
+                                  banyan_fraction *out, unsigned char *inside, banyan_error *err)
 {
     partitions p = {0};
     gather_search s = {&p, towards, HUGE_VAL, {0, 1}, inside};
-    banyan_status status = partitions_init(&p, graph, err);
+    banyan_status status = partitions_init(&p, topology, graph, err);
 
     p.judge = judge_gather;
     p.context = &s;

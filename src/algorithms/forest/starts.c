@@ -621,14 +621,21 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
     int is_large = banyan_scale_is_large(topology);
     banyan_status status;
 
-    if (!graph->symmetric && !is_large)
-        return banyan_split_find(graph, BANYAN_SAME, known, err);
+    if (!graph->symmetric && !is_large) {
+        status = banyan_split_find(graph, BANYAN_SAME, known, err);
+        bound = (banyan_allreduce_bound){.price = known->price, .value = known->bound_value};
+        if (!status)
+            status = banyan_large_lower(topology, graph, &bound, err);
+        known->bound_value = bound.value;
+        return status;
+    }
     *known = (banyan_split){.price = banyan_alloc((size_t)graph->arc_count, sizeof *known->price),
                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known->root)};
     if (!known->price || !known->root)
         return banyan_fail_memory(err);
     bound.price = known->price;
-    status = is_large ? banyan_large_solve(graph, &bound, err) : banyan_allreduce_solve(graph, &bound, err);
+    status = is_large ? banyan_large_solve(topology, graph, &bound, err)
+                      : banyan_allreduce_solve(graph, &bound, err);
     known->bound_value = bound.value;
     for (int i = 0; i < graph->active_count; i++)
         known->root[graph->active[i]] = 1;
