@@ -30,8 +30,7 @@
 #include "probe/survey.h"
 
 #define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
-#define MIN_WATCH_BYTES ((size_t)4 << 20)  /* between two exchanges */
-#define WATCH_S 0.02                       /* at least as much time, too */
+#define WATCH_S 0.02                       /* between two exchanges, about */
 #define FIRST_CALLS 2
 #define MIN_STEPS 4 /* measurements after one call */
 #define MAX_STEPS 200
@@ -42,9 +41,10 @@
 #define FASTER 0.8
 #define STRIKES 2
 #define PAUSE_S 1.0       /* after a survey that led to a better plan, */
-#define FIRST_PAUSE_S 4.0 /* and after one that did not: then it doubles */
-#define MAX_PAUSE_S 600.0
-#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
+#define FIRST_PAUSE_S 4.0 /* and after one that did not, though calls had been strange: then it doubles */
+#define CALM_PAUSES 16.0  /* without a survey: then what surveys found before does not count any more */
+#define PERIOD_S 60.0     /* what calls do not show, such as a link that is avoided, is looked for so often; */
+#define MAX_PAUSE_S 600.0 /* this doubles, too, while nothing is found, up to here */
 #define CLASSES 40
 #define SAMPLES 3 /* of calls' times, whose median is the reference */
 
@@ -62,8 +62,10 @@ struct banyan_learning {
     banyan_survey *survey;
     stage stage;
     int calls, steps, strikes;
-    size_t bytes, watch_bytes;  /* since the last exchange, and until the next */
-    double pause_s, surveyed_s; /* by rank 0's clock */
+    int is_struck;             /* the survey began because calls were strange */
+    size_t bytes, watch_bytes; /* since the last exchange, and until the next */
+    double pause_s, period_s;  /* before a survey that calls ask for, and before any */
+    double surveyed_s;         /* by rank 0's clock */
     reference references[CLASSES];
     int class;                 /* of the calls that plans are compared by */
     reference before, after;   /* with the old plan, and with the new one on trial */
@@ -159,7 +161,6 @@ banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, b
                                         .hosts = l->words,
                                         .names = l->words + size,
                                         .timeout_ms = comm->group->setup.timeout_ms};
-    l->watch_bytes = MIN_WATCH_BYTES;
     load_kept(comm, l);
     *out = l;
     return BANYAN_SUCCESS;
@@ -316,7 +317,11 @@ static void finish(banyan_comm *comm, int is_better)
 {
     banyan_learning *l = comm->learning;
 
-    l->pause_s = is_better ? PAUSE_S : fmin(fmax(2 * l->pause_s, FIRST_PAUSE_S), MAX_PAUSE_S);
+    if (is_better)
+        l->pause_s = PAUSE_S;
+    else if (l->is_struck || l->has_failed)
+        l->pause_s = fmin(fmax(2 * l->pause_s, FIRST_PAUSE_S), MAX_PAUSE_S);
+    l->period_s = is_better || l->is_struck ? PERIOD_S : fmin(fmax(2 * l->period_s, PERIOD_S), MAX_PAUSE_S);
     l->stage = comm->group->setup.learn == BANYAN_LEARN_ALWAYS ? WATCHING : OFF;
     l->surveyed_s = 0; /* the next exchange brings rank 0's clock */
     memset(l->references, 0, sizeof l->references);
@@ -583,9 +588,8 @@ static int is_strange(reference *r, double seconds)
 static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    double seconds, now_s, calls;
+    double seconds, now_s, quiet_s;
     banyan_status status;
-    int is_due;
 
     l->bytes += bytes;
     if (l->bytes < l->watch_bytes)
@@ -593,14 +597,16 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     status = exchange(comm, mine_s, &seconds, &now_s);
     if (status)
         return status;
-    calls = ceil(WATCH_S / fmax(seconds, 1e-6));
     l->bytes = 0;
-    l->watch_bytes = (size_t)fmax((double)MIN_WATCH_BYTES, fmin(calls, 1e6) * (double)bytes);
+    l->watch_bytes = (size_t)(fmin(WATCH_S / fmax(seconds, 1e-6), 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
     l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
-    is_due = l->strikes >= STRIKES || l->has_failed;
-    if (now_s < l->surveyed_s + (is_due ? l->pause_s : fmax(PERIOD_S, l->pause_s)))
+    l->is_struck = l->strikes >= STRIKES || l->has_failed;
+    quiet_s = now_s - l->surveyed_s;
+    if (quiet_s < (l->is_struck ? l->pause_s : fmax(l->period_s, l->pause_s)))
         return BANYAN_SUCCESS;
+    if (quiet_s > CALM_PAUSES * l->pause_s)
+        l->pause_s = 0;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes now take %.3g s: the network is surveyed again",
                 bytes, seconds);
     return begin_survey(comm, bytes, seconds);
