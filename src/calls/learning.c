@@ -43,7 +43,7 @@
 #define PAUSE_S 1.0       /* after a survey that led to a better plan, */
 #define FIRST_PAUSE_S 4.0 /* and after one that did not, though calls had been strange: then it doubles */
 #define CALM_PAUSES 16.0  /* without a survey: then what surveys found before does not count any more */
-#define PERIOD_S 60.0     /* what calls do not show, such as a link that is avoided, is looked for so often; */
+#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often; */
 #define MAX_PAUSE_S 600.0 /* this doubles, too, while nothing is found, up to here */
 #define CLASSES 40
 #define SAMPLES 3 /* of calls' times, whose median is the reference */
