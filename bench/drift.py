@@ -30,7 +30,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 
 PYTHON = os.environ.get("PYTHON", "/usr/bin/python3")  # with NumPy
@@ -178,24 +177,27 @@ class Job:
             return None
 
 
+def steal(pid, share):
+    """Lets a process run for a part of each 20 ms, until this one is ended."""
+    while True:
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.02 * (1 - share))
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.02 * share)
+
+
 class Thief:
-    """Lets a process run for a part of each 20 ms."""
+    """Takes a process's processor away, before all others."""
 
     def __init__(self, pid, share):
-        self.pid, self.share, self.is_over = pid, share, False
-        self.thread = threading.Thread(target=self.steal)
-        self.thread.start()
-
-    def steal(self):
-        while not self.is_over:
-            os.kill(self.pid, signal.SIGSTOP)
-            time.sleep(0.02 * (1 - self.share))
-            os.kill(self.pid, signal.SIGCONT)
-            time.sleep(0.02 * self.share)
+        self.pid = pid
+        self.process = subprocess.Popen(["chrt", "-r", "2", sys.executable, os.path.abspath(__file__), "--steal", str(pid), str(share)],
+                                        stderr=subprocess.DEVNULL)
 
     def end(self):
-        self.is_over = True
-        self.thread.join()
+        self.process.terminate()
+        self.process.wait()
+        os.kill(self.pid, signal.SIGCONT)
 
 
 def play(job, events, seconds_of):
@@ -292,10 +294,13 @@ def main():
     parser.add_argument("--csv", help="write the rows here")
     parser.add_argument("--priority", default="chrt -r 1", help="what starts the ranks")
     parser.add_argument("--keep", metavar="PREFIX", help="keep the calls of each job in files that begin so")
+    parser.add_argument("--steal", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--rank", metavar="FOLDER", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
         return live(options.rank, options.bytes)
+    if options.steal:
+        return steal(int(options.steal[0]), float(options.steal[1]))
     if os.geteuid() != 0:
         raise SystemExit("drift: networks and real-time priority need root")
     scratch = tempfile.mkdtemp(prefix="banyan-drift.")

@@ -2,12 +2,12 @@
 /* calls/learning.c: when to measure, when to plan anew.
  *
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
- * the next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its
- * first calls take longer than the last ones with the old plan, they switch back. From then on the ranks
- * compare now and then how long a call took (calls/call_time.h) with how long it took at first. Calls that
- * take clearly more or less time, twice in a row, mean another network: it is surveyed again. A survey that
- * changed nothing doubles the pause before the next. What calls do not show, such as a link that is avoided
- * and has come back, a survey every PERIOD_S finds.
+ * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all switch
+ * to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From then on
+ * the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at first.
+ * Calls that take clearly more or less time, twice in a row, mean another network: it is surveyed again. A
+ * survey that changed nothing doubles the pause before the next. What calls do not show, such as a link that
+ * is avoided and has come back, a survey every PERIOD_S finds.
  *
  * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
@@ -30,7 +30,7 @@
 #include "probe/survey.h"
 
 #define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
-#define WATCH_S 0.02                       /* between two exchanges, about */
+#define WATCH_S 0.1                        /* between two exchanges, about: they take some 0.5 ms */
 #define FIRST_CALLS 2
 #define MIN_STEPS 4 /* measurements after one call */
 #define MAX_STEPS 200
@@ -50,7 +50,7 @@
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took: the first times of a stage, or the last ones of a survey. */
+/* How long calls of one class took: the first times of a stage. */
 typedef struct {
     double times_s[SAMPLES];
     int count;
@@ -68,7 +68,8 @@ struct banyan_learning {
     double surveyed_s;         /* by rank 0's clock */
     reference references[CLASSES];
     int class;                 /* of the calls that plans are compared by */
-    reference before, after;   /* with the old plan, and with the new one on trial */
+    reference before, after;   /* with the old plan, after the survey, and with the new one on trial */
+    int is_surveyed;           /* what the old plan takes is missing: measurements disturb calls */
     banyan_topology *previous; /* that the old plan was made for */
     int is_warm;               /* the plan on trial has had its first call, in which connections are made */
     int has_failed;            /* the last plan, on trial: something was measured wrong */
@@ -248,14 +249,6 @@ static void note_time(reference *r, double seconds)
         r->times_s[r->count++] = seconds;
 }
 
-/* The last times instead of the first ones: what a network does may change while it is surveyed. */
-static void note_last_time(reference *r, double seconds)
-{
-    if (r->count == SAMPLES)
-        memmove(r->times_s, r->times_s + 1, (size_t)--r->count * sizeof *r->times_s);
-    note_time(r, seconds);
-}
-
 static double median_of(const reference *r)
 {
     double sorted[SAMPLES];
@@ -275,7 +268,7 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
     l->strikes = l->is_kept = 0;
     l->before.count = l->after.count = 0;
     l->class = class_of(bytes);
-    note_time(&l->before, call_s);
+    l->is_surveyed = 0;
     l->spent_s = l->sent_bytes = 0;
     l->sent_before = l->survey ? banyan_survey_sent_bytes(l->survey) : 0;
     if (!l->survey)
@@ -552,27 +545,39 @@ static void end_survey(banyan_comm *comm)
     finish(comm, 0);
 }
 
+/* Calls with the old plan after the last measurement, then the verdict. */
+static banyan_status settle(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
+{
+    banyan_learning *l = comm->learning;
+    banyan_status status;
+
+    if (!l->before.count)
+        l->class = class_of(bytes);
+    status = note_call(comm, bytes, mine_s, &l->before);
+    return status || l->before.count < SAMPLES ? status : judge(comm, plan, bytes, mine_s);
+}
+
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
     double seconds, begin_s;
-    banyan_status status = exchange(comm, mine_s, &seconds, &begin_s);
-    int is_done = 0;
+    banyan_status status;
 
-    if (!status && class_of(bytes) == l->class)
-        note_last_time(&l->before, seconds);
+    if (l->is_surveyed)
+        return settle(comm, plan, bytes, mine_s);
+    status = exchange(comm, mine_s, &seconds, &begin_s);
     if (!status && l->is_spent)
         end_survey(comm);
     if (status || l->is_spent)
         return status;
     begin_s = banyan_clock_s();
     banyan_pacing_lift(comm->endpoint);
-    for (int i = 0; i < l->steps && !status && !is_done; i++)
-        status = banyan_survey_step(l->survey, &is_done, &comm->err);
+    for (int i = 0; i < l->steps && !status && !l->is_surveyed; i++)
+        status = banyan_survey_step(l->survey, &l->is_surveyed, &comm->err);
     l->spent_s += banyan_clock_s() - begin_s;
     if (status)
         comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
-    return !status && is_done ? judge(comm, plan, bytes, mine_s) : status;
+    return status;
 }
 
 /* Whether the call took clearly more or less time than its first ones. */
