@@ -255,7 +255,7 @@ def seconds_of_bound(options, spec):
 def measure_told(options, scratch, spec, known):
     """The median time in a job that is told this network."""
     if spec not in known:
-        job = Job(options, spec, f"{scratch}/told.{len(known)}", {"BANYAN_TOPO": spec})
+        job = Job(options, spec, tempfile.mktemp(prefix="told.", dir=scratch), {"BANYAN_TOPO": spec})
         moments = play(job, [("", None, 1, BOTH, 3)], lambda seconds: seconds)
         job.end()
         known[spec] = middle_of(phases(job.calls(), moments)[0])
