@@ -442,10 +442,7 @@ static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan, siz
     banyan_status status =
         banyan_probe_infer(banyan_survey_findings(comm->learning->survey), &topology, &comm->err);
 
-    if (status)
-        return status;
-    log_findings(comm);
-    return adopt(comm, topology, plan, bytes, seconds, &is_used);
+    return status ? status : adopt(comm, topology, plan, bytes, seconds, &is_used);
 }
 
 /* Begins with what the last job has learnt, if that promises something; else with a survey. */
@@ -577,6 +574,8 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     l->spent_s += banyan_clock_s() - begin_s;
     if (status)
         comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
+    else if (l->is_surveyed)
+        log_findings(comm);
     return status;
 }
 
