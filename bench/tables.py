@@ -136,10 +136,24 @@ def plans():
     return table(*rows)
 
 
+DRIFTING = {"hosts:1+1+1+1,gbps=0.5": "4 hosts", "racks:2x2x1,gbps=0.5,rack_gbps=0.5": "2 racks of 2 hosts"}
+
+
+def drift():
+    rows = [["network", "event", "a new plan after", "within 15 % of the bound after", "time / bound then", "without learning", "told",
+             "plans tried or given up", "calls lost"]]
+    for row in read(RESULTS / "drift.csv"):
+        after = [f"{float(row[kind + '_s']):.1f} s, {row[kind + '_calls']} calls" if row[kind + "_s"] else "-" for kind in ("plan", "settled")]
+        shares = [f"{float(row[column]):.2f}" for column in ("of_bound", "fixed_of_bound", "told_of_bound")]
+        rows.append([DRIFTING[row["network"]], row["event"], *after, *shares, row["plan_changes"], row["calls_lost"]])
+    return table(*rows)
+
+
 PAGES = {
     "README.md": {"summary": summary},
     "docs/performance.md": {"rivals": rivals},
     "docs/pytorch.md": {"torch": torch},
+    "docs/learning.md": {"drift": drift},
     "docs/training.md": {"train": train},
     "docs/simulation-flit.md": {"flit": flit},
     "docs/forest.md": {"plans": plans},

@@ -2,12 +2,12 @@
 /* calls/learning.c: when to measure, when to plan anew.
  *
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
- * the next ones. Rank 0 plans for what was found, and all switch to that plan if it promises GAIN; if its
- * first calls take longer than the last ones with the old plan, they switch back. From then on the ranks
- * compare now and then how long a call took (calls/call_time.h) with how long it took at first. Calls that
- * take clearly more or less time, twice in a row, mean another network: it is surveyed again. A survey that
- * changed nothing doubles the pause before the next. What calls do not show, such as a link that is avoided
- * and has come back, a survey every PERIOD_S finds.
+ * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all switch
+ * to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From then on
+ * the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at first.
+ * Calls that take clearly more or less time, twice in a row, mean another network: it is surveyed again. A
+ * survey that changed nothing doubles the pause before the next. What calls do not show, such as a link that
+ * is avoided and has come back, a survey every PERIOD_S finds.
  *
  * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
@@ -30,8 +30,7 @@
 #include "probe/survey.h"
 
 #define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
-#define MIN_WATCH_BYTES ((size_t)4 << 20)  /* between two exchanges */
-#define WATCH_S 0.02                       /* at least as much time, too */
+#define WATCH_S 0.1                        /* between two exchanges, about: they take some 0.5 ms */
 #define FIRST_CALLS 2
 #define MIN_STEPS 4 /* measurements after one call */
 #define MAX_STEPS 200
@@ -42,15 +41,16 @@
 #define FASTER 0.8
 #define STRIKES 2
 #define PAUSE_S 1.0       /* after a survey that led to a better plan, */
-#define FIRST_PAUSE_S 4.0 /* and after one that did not: then it doubles */
-#define MAX_PAUSE_S 600.0
-#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often */
+#define FIRST_PAUSE_S 4.0 /* and after one that did not, though calls had been strange: then it doubles */
+#define CALM_PAUSES 16.0  /* without a survey: then what surveys found before does not count any more */
+#define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often; */
+#define MAX_PAUSE_S 600.0 /* this doubles, too, while nothing is found, up to here */
 #define CLASSES 40
 #define SAMPLES 3 /* of calls' times, whose median is the reference */
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took: the first times of a stage, or the last ones of a survey. */
+/* How long calls of one class took: the first times of a stage. */
 typedef struct {
     double times_s[SAMPLES];
     int count;
@@ -62,11 +62,14 @@ struct banyan_learning {
     banyan_survey *survey;
     stage stage;
     int calls, steps, strikes;
-    size_t bytes, watch_bytes;  /* since the last exchange, and until the next */
-    double pause_s, surveyed_s; /* by rank 0's clock */
+    int is_struck;             /* the survey began because calls were strange */
+    size_t bytes, watch_bytes; /* since the last exchange, and until the next */
+    double pause_s, period_s;  /* before a survey that calls ask for, and before any */
+    double surveyed_s;         /* by rank 0's clock */
     reference references[CLASSES];
     int class;                 /* of the calls that plans are compared by */
-    reference before, after;   /* with the old plan, and with the new one on trial */
+    reference before, after;   /* with the old plan, after the survey, and with the new one on trial */
+    int is_surveyed;           /* what the old plan takes is missing: measurements disturb calls */
     banyan_topology *previous; /* that the old plan was made for */
     int is_warm;               /* the plan on trial has had its first call, in which connections are made */
     int has_failed;            /* the last plan, on trial: something was measured wrong */
@@ -159,7 +162,6 @@ banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, b
                                         .hosts = l->words,
                                         .names = l->words + size,
                                         .timeout_ms = comm->group->setup.timeout_ms};
-    l->watch_bytes = MIN_WATCH_BYTES;
     load_kept(comm, l);
     *out = l;
     return BANYAN_SUCCESS;
@@ -247,14 +249,6 @@ static void note_time(reference *r, double seconds)
         r->times_s[r->count++] = seconds;
 }
 
-/* The last times instead of the first ones: what a network does may change while it is surveyed. */
-static void note_last_time(reference *r, double seconds)
-{
-    if (r->count == SAMPLES)
-        memmove(r->times_s, r->times_s + 1, (size_t)--r->count * sizeof *r->times_s);
-    note_time(r, seconds);
-}
-
 static double median_of(const reference *r)
 {
     double sorted[SAMPLES];
@@ -274,7 +268,7 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
     l->strikes = l->is_kept = 0;
     l->before.count = l->after.count = 0;
     l->class = class_of(bytes);
-    note_time(&l->before, call_s);
+    l->is_surveyed = 0;
     l->spent_s = l->sent_bytes = 0;
     l->sent_before = l->survey ? banyan_survey_sent_bytes(l->survey) : 0;
     if (!l->survey)
@@ -316,7 +310,11 @@ static void finish(banyan_comm *comm, int is_better)
 {
     banyan_learning *l = comm->learning;
 
-    l->pause_s = is_better ? PAUSE_S : fmin(fmax(2 * l->pause_s, FIRST_PAUSE_S), MAX_PAUSE_S);
+    if (is_better)
+        l->pause_s = PAUSE_S;
+    else if (l->is_struck || l->has_failed)
+        l->pause_s = fmin(fmax(2 * l->pause_s, FIRST_PAUSE_S), MAX_PAUSE_S);
+    l->period_s = is_better || l->is_struck ? PERIOD_S : fmin(fmax(2 * l->period_s, PERIOD_S), MAX_PAUSE_S);
     l->stage = comm->group->setup.learn == BANYAN_LEARN_ALWAYS ? WATCHING : OFF;
     l->surveyed_s = 0; /* the next exchange brings rank 0's clock */
     memset(l->references, 0, sizeof l->references);
@@ -444,10 +442,7 @@ static banyan_status judge(banyan_comm *comm, const banyan_group_plan *plan, siz
     banyan_status status =
         banyan_probe_infer(banyan_survey_findings(comm->learning->survey), &topology, &comm->err);
 
-    if (status)
-        return status;
-    log_findings(comm);
-    return adopt(comm, topology, plan, bytes, seconds, &is_used);
+    return status ? status : adopt(comm, topology, plan, bytes, seconds, &is_used);
 }
 
 /* Begins with what the last job has learnt, if that promises something; else with a survey. */
@@ -547,27 +542,41 @@ static void end_survey(banyan_comm *comm)
     finish(comm, 0);
 }
 
+/* Calls with the old plan after the last measurement, then the verdict. */
+static banyan_status settle(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
+{
+    banyan_learning *l = comm->learning;
+    banyan_status status;
+
+    if (!l->before.count)
+        l->class = class_of(bytes);
+    status = note_call(comm, bytes, mine_s, &l->before);
+    return status || l->before.count < SAMPLES ? status : judge(comm, plan, bytes, mine_s);
+}
+
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
     double seconds, begin_s;
-    banyan_status status = exchange(comm, mine_s, &seconds, &begin_s);
-    int is_done = 0;
+    banyan_status status;
 
-    if (!status && class_of(bytes) == l->class)
-        note_last_time(&l->before, seconds);
+    if (l->is_surveyed)
+        return settle(comm, plan, bytes, mine_s);
+    status = exchange(comm, mine_s, &seconds, &begin_s);
     if (!status && l->is_spent)
         end_survey(comm);
     if (status || l->is_spent)
         return status;
     begin_s = banyan_clock_s();
     banyan_pacing_lift(comm->endpoint);
-    for (int i = 0; i < l->steps && !status && !is_done; i++)
-        status = banyan_survey_step(l->survey, &is_done, &comm->err);
+    for (int i = 0; i < l->steps && !status && !l->is_surveyed; i++)
+        status = banyan_survey_step(l->survey, &l->is_surveyed, &comm->err);
     l->spent_s += banyan_clock_s() - begin_s;
     if (status)
         comm->endpoint->transport->withdraw(comm->endpoint); /* the survey's memory may be under way */
-    return !status && is_done ? judge(comm, plan, bytes, mine_s) : status;
+    else if (l->is_surveyed)
+        log_findings(comm);
+    return status;
 }
 
 /* Whether the call took clearly more or less time than its first ones. */
@@ -583,9 +592,8 @@ static int is_strange(reference *r, double seconds)
 static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
-    double seconds, now_s, calls;
+    double seconds, now_s, quiet_s;
     banyan_status status;
-    int is_due;
 
     l->bytes += bytes;
     if (l->bytes < l->watch_bytes)
@@ -593,14 +601,16 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     status = exchange(comm, mine_s, &seconds, &now_s);
     if (status)
         return status;
-    calls = ceil(WATCH_S / fmax(seconds, 1e-6));
     l->bytes = 0;
-    l->watch_bytes = (size_t)fmax((double)MIN_WATCH_BYTES, fmin(calls, 1e6) * (double)bytes);
+    l->watch_bytes = (size_t)(fmin(WATCH_S / fmax(seconds, 1e-6), 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
     l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
-    is_due = l->strikes >= STRIKES || l->has_failed;
-    if (now_s < l->surveyed_s + (is_due ? l->pause_s : fmax(PERIOD_S, l->pause_s)))
+    l->is_struck = l->strikes >= STRIKES || l->has_failed;
+    quiet_s = now_s - l->surveyed_s;
+    if (quiet_s < (l->is_struck ? l->pause_s : fmax(l->period_s, l->pause_s)))
         return BANYAN_SUCCESS;
+    if (quiet_s > CALM_PAUSES * l->pause_s)
+        l->pause_s = 0;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes now take %.3g s: the network is surveyed again",
                 bytes, seconds);
     return begin_survey(comm, bytes, seconds);

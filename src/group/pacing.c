@@ -40,14 +40,16 @@ void banyan_pacing_lift(banyan_endpoint *endpoint)
 
 static int is_call_paced(const banyan_pacing *pacing)
 {
-    return !pacing->is_over && pacing->calls % BANYAN_UNPACED_PERIOD != 0;
+    return !pacing->is_over && pacing->calls > 0;
 }
 
 static void pace(const banyan_pacing *pacing, banyan_endpoint *endpoint)
 {
+    double headroom = pacing->calls % BANYAN_LOOSE_PERIOD ? BANYAN_PACE_HEADROOM : BANYAN_LOOSE;
+
     for (int i = 0; i < endpoint->member_count; i++)
         if (i != endpoint->member)
-            endpoint->transport->pace(endpoint, i, BANYAN_PACE_HEADROOM * pacing->bytes_per_s[i]);
+            endpoint->transport->pace(endpoint, i, headroom * pacing->bytes_per_s[i]);
 }
 
 banyan_status banyan_pacing_begin(const banyan_group_plan *plan, const banyan_setup *setup,

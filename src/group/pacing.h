@@ -8,13 +8,15 @@
  *
  * Speeds may be told too low, or a link may have got faster. A call that is faster than the plan's fullest
  * link allows says so, and the plan is not paced any more. Paced calls can be a little faster than that; the
- * first call of a plan, and then one of BANYAN_UNPACED_PERIOD, run unpaced. Each rank decides for itself. */
+ * first call of a plan runs unpaced, and then one of BANYAN_LOOSE_PERIOD at BANYAN_LOOSE times its pace. Each
+ * rank decides for itself. */
 #ifndef BANYAN_GROUP_PACING_H
 #define BANYAN_GROUP_PACING_H
 
 #include "group/plans.h"
 
-#define BANYAN_UNPACED_PERIOD 64u /* what these calls lose must not matter */
+#define BANYAN_LOOSE_PERIOD 16u   /* what these calls lose must not matter */
+#define BANYAN_LOOSE 1.5          /* enough to tell a faster link by calls that start-ups make longer */
 #define BANYAN_PACE_EXCEEDED 1.02 /* of the limit: more than clocks and measured speeds are wrong */
 
 /* Before a call of the plan, by the node's own thread. */

@@ -15,6 +15,7 @@
 #include "group/pacing.h"
 #include "group/plausible.h"
 #include "planner/wisdom.h"
+#include "simulate/paces.h"
 
 #define GUESS_BYTES ((size_t)64 << 10) /* shorter calls depend on latencies, which are the same everywhere */
 #define GUESS_RANKS 64                 /* above, trying candidates on several networks takes too long */
@@ -436,6 +437,15 @@ banyan_status banyan_group_plan_get(banyan_group_plan **plans, const banyan_setu
     return add_plan(plans, plan, status, out);
 }
 
+/* Bytes of the vector per second at which the plan's connections are paced; HUGE_VAL: they are not. */
+static double pace_of(const banyan_group_plan *plan)
+{
+    for (int i = 0; i < plan->schedule->node_count; i++)
+        if (plan->pacings[i] && !plan->pacings[i]->is_over)
+            return BANYAN_PACE_HEADROOM * plan->pacings[i]->limit;
+    return HUGE_VAL;
+}
+
 banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology *topology,
                                      const banyan_group_plan *old, banyan_group_plan **out, double *gain,
                                      banyan_error *err)
@@ -464,6 +474,7 @@ banyan_status banyan_group_plan_anew(const banyan_setup *setup, banyan_topology 
         destroy_plan(plan);
         return status;
     }
+    old_s = fmax(old_s, (double)old->size_class / pace_of(old));
     *gain = old_s / new_s - 1;
     *out = plan;
     return BANYAN_SUCCESS;

@@ -129,13 +129,13 @@ static void remember(banyan_endpoint *endpoint, int peer, double bytes_per_s)
 
 static const banyan_transport paced_transport = {.name = "paced", .pace = remember};
 
-static int is_any_paced(const remembering *e)
+static double pace_of_all(const remembering *e)
 {
     double sum = 0;
 
     for (int i = 0; i < e->base.member_count; i++)
         sum += e->paces[i];
-    return sum > 0;
+    return sum;
 }
 
 typedef struct {
@@ -164,15 +164,15 @@ static void close_bench(bench *b)
     banyan_topology_destroy(b->setup.topology);
 }
 
-/* Returns whether the call was paced. */
-static int call(bench *b, double seconds)
+/* Returns what all connections of the call were paced to, together; 0: they were not. */
+static double call(bench *b, double seconds)
 {
-    int is_paced;
+    double pace;
 
     assert_int_equal(banyan_pacing_begin(b->plan, &b->setup, &b->endpoint.base, NULL), 0);
-    is_paced = is_any_paced(&b->endpoint);
+    pace = pace_of_all(&b->endpoint);
     banyan_pacing_end(b->plan, &b->endpoint.base, 16 << 20, seconds);
-    return is_paced;
+    return pace;
 }
 
 TEST(racks_behind_narrow_trunks_get_a_paced_plan)
@@ -207,19 +207,22 @@ TEST(a_plan_for_any_size_is_paced_where_that_suits_long_vectors)
     }
 }
 
-TEST(most_calls_are_paced_and_a_few_are_not)
+TEST(calls_are_paced_after_the_first_one_and_some_loosely)
 {
-    double as_told_s = (16 << 20) / (0.7 * TRUNK_BYTES_PER_S);
-    unsigned paced = 0;
+    double as_told_s = (16 << 20) / (0.7 * TRUNK_BYTES_PER_S), usual, loose;
     bench b;
 
     open_bench(&b);
-    assert_false(call(&b, as_told_s));
-    for (unsigned i = 0; i < BANYAN_UNPACED_PERIOD; i++)
-        paced += (unsigned)call(&b, as_told_s);
-    assert_int_equal(paced, BANYAN_UNPACED_PERIOD - 1);
+    assert_true(call(&b, as_told_s) == 0);
+    usual = call(&b, as_told_s);
+    assert_true(usual > 0);
+    for (unsigned i = 2; i < BANYAN_LOOSE_PERIOD; i++)
+        assert_true(call(&b, as_told_s) == usual);
+    loose = call(&b, as_told_s);
+    assert_true(fabs(loose / usual - BANYAN_LOOSE / BANYAN_PACE_HEADROOM) < 1e-9);
+    assert_true(call(&b, as_told_s) == usual);
     banyan_pacing_lift(&b.endpoint.base);
-    assert_false(is_any_paced(&b.endpoint));
+    assert_true(pace_of_all(&b.endpoint) == 0);
     close_bench(&b);
 }
 
@@ -229,8 +232,23 @@ TEST(a_network_that_is_faster_than_told_is_not_paced)
     bench b;
 
     open_bench(&b);
-    for (unsigned i = 0; i < 2 * BANYAN_UNPACED_PERIOD; i++)
-        assert_false(call(&b, faster_s));
+    for (unsigned i = 0; i < 2 * BANYAN_LOOSE_PERIOD; i++)
+        assert_true(call(&b, faster_s) == 0);
+    close_bench(&b);
+}
+
+/* As a link that has come back shows itself. */
+TEST(a_call_that_exceeds_its_pace_is_the_last_one_that_is_paced)
+{
+    double as_told_s = (16 << 20) / (0.7 * TRUNK_BYTES_PER_S);
+    bench b;
+
+    open_bench(&b);
+    for (unsigned i = 0; i < BANYAN_LOOSE_PERIOD; i++)
+        call(&b, as_told_s);
+    assert_true(call(&b, (16 << 20) / (1.4 * b.plan->pacings[0]->limit)) > 0);
+    for (unsigned i = 0; i < 4; i++)
+        assert_true(call(&b, as_told_s) == 0);
     close_bench(&b);
 }
 
@@ -241,7 +259,7 @@ TEST(a_network_that_nobody_knows_is_not_paced)
     open_bench(&b);
     b.setup.is_default_topology = 1;
     for (unsigned i = 0; i < 4; i++)
-        assert_false(call(&b, 1));
+        assert_true(call(&b, 1) == 0);
     close_bench(&b);
 }
 
@@ -254,8 +272,9 @@ int main(void)
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(racks_behind_narrow_trunks_get_a_paced_plan),
         cmocka_unit_test(a_plan_for_any_size_is_paced_where_that_suits_long_vectors),
-        cmocka_unit_test(most_calls_are_paced_and_a_few_are_not),
+        cmocka_unit_test(calls_are_paced_after_the_first_one_and_some_loosely),
         cmocka_unit_test(a_network_that_is_faster_than_told_is_not_paced),
+        cmocka_unit_test(a_call_that_exceeds_its_pace_is_the_last_one_that_is_paced),
         cmocka_unit_test(a_network_that_nobody_knows_is_not_paced),
     };
 

@@ -11,6 +11,7 @@
  * How the trees are found is in starts.c; here the choice for the current size, between packed trees, which
  * pass slices on, and one tree a rank, grown in turns as multitree grows them, where a message has its links
  * for itself in each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by levels.
+ * Where a slow hop limits them, one tree alone may be as fast.
  * Where every hop is a cable, packed trees are cut into slices here; behind switches whoever sends does that.
  *
  * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN
@@ -233,15 +234,83 @@ static double with_messages(const banyan_problem *problem, const banyan_schedule
     return walk.last_s + fmax(network_s, walk.busy_s);
 }
 
-/* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. Slices of
- * all trees share a link as they come, which levels tell; whole messages wait for each other: they are
- * walked. */
+/* The time of packed trees. Slices of all trees share a link as they come, which levels tell; whole messages
+ * wait for each other: they are walked. */
+static banyan_status time_packed(const banyan_problem *problem, const banyan_schedule *schedule, int slices,
+                                 double *seconds, banyan_error *err)
+{
+    double bytes = (double)problem->bytes;
+    banyan_status status = slices > 1
+                               ? banyan_stages_seconds(schedule, problem->topology, BANYAN_STAGE_IS_LEVEL,
+                                                       bytes, slices, seconds, err)
+                               : banyan_stages_walk(schedule, problem->topology, bytes, seconds, err);
+
+    if (!status)
+        *seconds = with_messages(problem, schedule, *seconds);
+    return status;
+}
+
+static int count_sent_slices(const banyan_problem *problem, const banyan_flows *flows)
+{
+    return (int)fmin(INT_MAX, ceil((double)problem->bytes * largest_share(flows) / SENT_BYTES));
+}
+
+/* Whether the flows reach what the narrowest of their hops lets through: behind a slow cable one tree may do
+ * what they do together. */
+static int is_held_by_a_hop(const banyan_flows *flows, const banyan_topology *topology, double bytes_per_s)
+{
+    double narrowest = HUGE_VAL;
+
+    for (size_t i = 0; i < flows->hop_count; i++)
+        for (int k = 0; k < flows->hops[i].link_count; k++)
+            narrowest = fmin(
+                narrowest, topology->links[flows->links[flows->hops[i].first_link + (size_t)k]].bytes_per_s);
+    return fabs(bytes_per_s - narrowest) <= LEAST_GAIN * narrowest;
+}
+
+/* Replaces trees by a single one where that is as fast: it needs no shares of links that have to be kept, and
+ * the fewest messages. */
+static banyan_status try_one_tree(const banyan_problem *problem, const banyan_forest_options *choice,
+                                  banyan_flows *flows, banyan_schedule **schedule, banyan_error *err)
+{
+    banyan_forest_options one = *choice;
+    banyan_flows tree;
+    banyan_schedule *alone = NULL;
+    double bytes_per_s, many_s = 0, one_s = 0;
+    banyan_status status = banyan_flows_rate(flows, problem->topology, &bytes_per_s, err);
+
+    if (status || flows->flow_count < 2 || !is_held_by_a_hop(flows, problem->topology, bytes_per_s))
+        return status;
+    one.max_trees = 1;
+    banyan_flows_init(&tree);
+    status = banyan_forest_pack(problem, &one, &tree, err);
+    if (!status)
+        status = banyan_flows_build(&tree, problem, &alone, err);
+    if (!status)
+        status = time_packed(problem, *schedule, count_sent_slices(problem, flows), &many_s, err);
+    if (!status)
+        status = time_packed(problem, alone, count_sent_slices(problem, &tree), &one_s, err);
+    if (!status && one_s < (1 + CLOSE) * many_s) {
+        banyan_flows other = *flows;
+        banyan_schedule *kept = *schedule;
+
+        *flows = tree;
+        *schedule = alone;
+        tree = other;
+        alone = kept;
+    }
+    banyan_flows_fini(&tree);
+    banyan_schedule_destroy(alone);
+    return status;
+}
+
+/* Replaces *schedule by grown trees where these are faster at the problem's size, else by slices. */
 static banyan_status suit_size(const banyan_problem *problem, const banyan_flows *flows,
                                banyan_schedule **schedule, banyan_error *err)
 {
     const banyan_topology *topology = problem->topology;
     double packed_s = 0, grown_s = 0, bytes = (double)problem->bytes;
-    int slices = (int)fmin(INT_MAX, ceil(bytes * largest_share(flows) / SENT_BYTES));
+    int slices = count_sent_slices(problem, flows);
     int is_cut = !problem->is_streamed && flows->flow_count > 1 && is_on_cables(flows);
     growth grown = {NULL, 0, 0};
     banyan_status status = BANYAN_SUCCESS;
@@ -249,15 +318,11 @@ static banyan_status suit_size(const banyan_problem *problem, const banyan_flows
     if (is_cut)
         status = count_slices(flows, topology, (*schedule)->round_count, bytes, &slices, err);
     if (!status)
-        status = slices > 1 ? banyan_stages_seconds(*schedule, topology, BANYAN_STAGE_IS_LEVEL, bytes, slices,
-                                                    &packed_s, err)
-                            : banyan_stages_walk(*schedule, topology, bytes, &packed_s, err);
+        status = time_packed(problem, *schedule, slices, &packed_s, err);
     if (!status)
         status = grow_best(problem, &grown, err);
-    if (!status) {
-        packed_s = with_messages(problem, *schedule, packed_s);
+    if (!status)
         grown_s = with_messages(problem, grown.schedule, slices > 1 ? grown.rounds_s : grown.walk_s);
-    }
     if (!status && (fabs(grown_s - packed_s) > CLOSE * packed_s
                         ? grown_s < packed_s
                         : grown.schedule->transfer_count <= (*schedule)->transfer_count * (size_t)slices)) {
@@ -368,6 +433,8 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
         status = fill_sooner(&flows, problem->topology, choice.max_trees, err);
     if (!status)
         status = banyan_flows_build(&flows, problem, &schedule, err);
+    if (!status && has_size(problem, trees) && problem->is_streamed)
+        status = try_one_tree(problem, &choice, &flows, &schedule, err);
     if (!status && has_size(problem, trees))
         status = suit_size(problem, &flows, &schedule, err);
     banyan_flows_fini(&flows);
