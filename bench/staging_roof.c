@@ -3,8 +3,9 @@
  * copies alone, and nothing added up. Each rank copies a vector of 64 MiB to the host in chunks and back, and
  * a chunk may go back once it has come from all ranks.
  *
- *     put      all copies are put on two streams at once, as device/staging.h does; streams wait for words in
- *              the host's memory, and at most so many chunks are between the two streams
+ *     put      all copies are put on two streams at once, and a third one says which have ended, as
+ *              device/staging.h does; streams wait for words in the host's memory, and at most so many chunks
+ *              are between the two streams
  *     issued   the host issues a copy when it may begin, one rank after the other, with two under way: no
  *              stream waits. A library cannot do so: while one thread loads a kernel, the driver's calls
  *              stand still in all threads until the streams have ended, and these would wait for the copies
@@ -50,7 +51,7 @@ static const banyan_driver *driver;
 static board *shared;
 static char *host;
 static uint64_t host_address, shared_address, sent, received;
-static void *fetching, *storing, *stored[MAX_CHUNKS];
+static void *fetching, *telling, *storing, *copied[MAX_CHUNKS], *stored[MAX_CHUNKS];
 static int ranks, rank, chunks;
 static uint32_t call;
 
@@ -112,7 +113,9 @@ static uint64_t slot(const way *w, int chunk)
 static void fetch(const way *w, int chunk)
 {
     must(driver->copy(slot(w, chunk), sent + (size_t)chunk * w->chunk, w->chunk, fetching), "a copy");
-    put_word(fetching, BANYAN_DRIVER_WRITE, &shared->fetched[rank][chunk]);
+    must(driver->event_record(copied[chunk], fetching), "an event");
+    must(driver->stream_wait(telling, copied[chunk], 0), "a wait for an event");
+    put_word(telling, BANYAN_DRIVER_WRITE, &shared->fetched[rank][chunk]);
 }
 
 static void store(const way *w, int chunk)
@@ -224,9 +227,12 @@ static void set_up(size_t host_bytes)
     must(driver->host_register(shared, sizeof *shared, 3), "page-locking");
     must(driver->host_address(&shared_address, shared, 0), "finding an address");
     must(driver->stream_create(&fetching, 1, 0), "a stream");
+    must(driver->stream_create(&telling, 1, 0), "a stream");
     must(driver->stream_create(&storing, 1, 0), "a stream");
-    for (int i = 0; i < MAX_CHUNKS; i++)
+    for (int i = 0; i < MAX_CHUNKS; i++) {
+        must(driver->event_create(&copied[i], 2), "an event");
         must(driver->event_create(&stored[i], 2), "an event");
+    }
 }
 
 static void measure_all(void)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Everything that needs a GPU, in one run: the tests of tests/multi/device.c on the device, calls on PyTorch's streams and in its graphs, DDP,
 # a killed rank, memory that runs out, and the benchmark beside NCCL and Gloo.
-# Arguments: the build folder (with banyan, libbanyan.so.0, tests/test_multi_device and bench/bench_staging_roof).
-# PYTHON: an interpreter with torch. STEPS: those to run, of tests, bench, staged, torch, beside and sanitizer; all but the last by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
+# Arguments: the build folder (with banyan, libbanyan.so.0, tests/test_multi_device, tests/test_multi_blocks, tests/without_handles and bench/bench_staging_roof).
+# PYTHON: an interpreter with torch. STEPS: those to run, of tests, blocks, bench, staged, torch, beside and sanitizer; all but the last by default. Ends with 0 when all that ran was right, 77 where there is no GPU.
 set -u
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 python=${PYTHON:-python3}
-steps=" ${STEPS:-tests bench staged torch beside} "
+steps=" ${STEPS:-tests blocks bench staged torch beside} "
 failed=0
 export BANYAN_GPU=cuda BANYAN_LIBRARY=$build/libbanyan.so.0 PYTHONPATH=$source/bindings/python PYTHONUNBUFFERED=1
 export BANYAN_SOCKET_IFNAME=lo GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=lo
@@ -34,6 +34,19 @@ wants() { # STEP
 }
 
 wants tests && step 150 "tests on the device" "$test_program"
+# Blocks of memory with file descriptors: between two processes, then as the windows of all calls where CUDA's handles are missing, not given, or not opened (tests/gpu/cuda_without_handles.c).
+driver=$(ldconfig -p | awk '/libcuda\.so\.1 /{print $NF; exit}')
+for folder in /usr/local/nvidia/lib64 /usr/lib/x86_64-linux-gnu /usr/lib64; do
+    [ -n "$driver" ] || driver=$(ls "$folder/libcuda.so.1" 2> /dev/null)
+done
+wants blocks && step 60 "blocks between two processes" env LD_LIBRARY_PATH="$(dirname "$driver"):${LD_LIBRARY_PATH:-}" "$build/tests/test_multi_blocks"
+for handles in missing refused closed; do
+    wants blocks || break
+    export DRIVER_BEHIND=$driver DRIVER_HANDLES=$handles
+    step 100 "tests on the device, handles $handles" env LD_LIBRARY_PATH="$build/tests/without_handles:${LD_LIBRARY_PATH:-}" "$test_program"
+    step 60 "2 ranks, float32, handles $handles" env LD_LIBRARY_PATH="$build/tests/without_handles:${LD_LIBRARY_PATH:-}" "$build/banyan" bench --device cuda -n 2 -b 64M -e 64M --iters 50 -w 5 -T 20s
+done
+unset DRIVER_BEHIND DRIVER_HANDLES
 for ranks in 2 4 8; do
     wants bench && step 60 "$ranks ranks, float32" "$build/banyan" bench --device cuda -n $ranks -b 1K -e 64M -f 16 --iters 100 -w 20 -T 20s
 done

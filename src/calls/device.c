@@ -56,10 +56,11 @@ static void abort_group(void *context, banyan_status status, const char *sentenc
 /* What each rank says first. */
 typedef struct {
     uint64_t chunk_bytes, host;
-    uint32_t wants_staged, cores, lanes; /* 0 lanes: as the cores allow */
+    uint32_t wants_staged, cores, lanes; /* 0 lanes: as the cores and GPUs allow */
+    unsigned char gpu[16];               /* all 0: none */
 } wish;
 
-static banyan_status read_wish(wish *out, banyan_error *err)
+static banyan_status read_wish(const banyan_device *device, wish *out, banyan_error *err)
 {
     banyan_settings *settings = NULL;
     banyan_status status = banyan_settings_load(&settings, err);
@@ -71,13 +72,29 @@ static banyan_status read_wish(wish *out, banyan_error *err)
     out->wants_staged = !strcmp(banyan_settings_string(settings, BANYAN_SETTING_GPU_PATH), "staged");
     out->lanes = (uint32_t)banyan_settings_integer(settings, BANYAN_SETTING_GPU_LANES);
     out->host = banyan_shm_host();
+    if (device)
+        memcpy(out->gpu, device->uuid, sizeof out->gpu);
     out->cores = sched_getaffinity(0, sizeof cores, &cores) ? 1 : (uint32_t)CPU_COUNT(&cores);
     banyan_settings_destroy(settings);
     return BANYAN_SUCCESS;
 }
 
+/* How many lanes have enough to do: all ranks that use a GPU share its PCIe link. */
+static uint32_t count_useful(const wish *all, int size, const wish *own)
+{
+    static const unsigned char none[sizeof own->gpu];
+    uint32_t sharers = 0;
+
+    if (!memcmp(own->gpu, none, sizeof none))
+        return BANYAN_STAGING_MAX_LANES;
+    for (int i = 0; i < size; i++)
+        sharers += all[i].host == own->host && !memcmp(all[i].gpu, own->gpu, sizeof own->gpu);
+    return (BANYAN_STAGING_MAX_LANES + sharers - 1) / sharers;
+}
+
 /* Two, so that one adds up while the other waits for other ranks, where every rank has a core for each
- * besides the caller's; or what the rank that wants fewest has set. */
+ * besides the caller's; or what the rank that wants fewest has set. On one host nobody waits for a network:
+ * there, one where two would not have enough to do. */
 static int count_lanes(const wish *all, int size)
 {
     uint32_t lanes = BANYAN_STAGING_MAX_LANES;
@@ -87,8 +104,11 @@ static int count_lanes(const wish *all, int size)
 
         for (int other = 0; other < size; other++)
             sharers += all[other].host == all[i].host;
-        if (!own)
+        if (!own) {
             own = all[i].cores / sharers > 2 ? 2 : 1;
+            if ((int)sharers == size && count_useful(all, size, &all[i]) < own)
+                own = 1;
+        }
         lanes = own < lanes ? own : lanes;
     }
     return (int)lanes;
@@ -106,7 +126,7 @@ static banyan_status agree(banyan_comm *comm, banyan_comm_device *on)
                                      .failure = failure,
                                      .abort = abort_group};
     wish mine = {0}, *all = banyan_alloc((size_t)size, sizeof *all);
-    banyan_status status = all ? read_wish(&mine, &comm->err) : banyan_fail_memory(&comm->err);
+    banyan_status status = all ? read_wish(on->device, &mine, &comm->err) : banyan_fail_memory(&comm->err);
 
     if (!status)
         status = gather(comm, &mine, sizeof mine, all, &comm->err);

@@ -427,9 +427,8 @@ static banyan_status share(banyan_device *device, const void *memory, size_t byt
         }
     }
     pthread_mutex_unlock(&g->lock);
-    if (error)
-        status = banyan_gpu_fail(g, error, "sharing memory", err);
-    return status;
+    /* Some systems have the call, and say only here that it does not work. */
+    return error ? banyan_gpu_share_blocks(g, memory, bytes, out, err) : status;
 }
 
 static banyan_status map(banyan_device *device, const banyan_device_share *shared, void **out,

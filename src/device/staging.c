@@ -31,9 +31,14 @@ static banyan_status create_streams(banyan_staging *staged, banyan_error *err)
     banyan_status status = staged->table->stream_create(device, &staged->fetching, err);
 
     if (!status)
+        status = staged->table->stream_create(device, &staged->telling, err);
+    if (!status)
         status = staged->table->stream_create(device, &staged->storing, err);
-    for (int i = 0; i < count_slots(staged) && !status; i++)
-        status = staged->table->event_create(device, &slot_at(staged, i)->stored, err);
+    for (int i = 0; i < count_slots(staged) && !status; i++) {
+        status = staged->table->event_create(device, &slot_at(staged, i)->copied, err);
+        if (!status)
+            status = staged->table->event_create(device, &slot_at(staged, i)->stored, err);
+    }
     for (int i = 0; i < BANYAN_STAGING_TICKETS && !status; i++) {
         status = staged->table->event_create(device, &staged->tickets[i].begun, err);
         if (!status)
@@ -160,15 +165,20 @@ static void destroy_streams(banyan_staging *staged)
 {
     if (staged->fetching)
         staged->table->synchronize(staged->device, staged->fetching, NULL);
+    if (staged->telling)
+        staged->table->synchronize(staged->device, staged->telling, NULL);
     if (staged->storing)
         staged->table->synchronize(staged->device, staged->storing, NULL);
-    for (int i = 0; i < count_slots(staged); i++)
+    for (int i = 0; i < count_slots(staged); i++) {
+        staged->table->event_destroy(staged->device, slot_at(staged, i)->copied);
         staged->table->event_destroy(staged->device, slot_at(staged, i)->stored);
+    }
     for (int i = 0; i < BANYAN_STAGING_TICKETS; i++) {
         staged->table->event_destroy(staged->device, staged->tickets[i].begun);
         staged->table->event_destroy(staged->device, staged->tickets[i].done);
     }
     staged->table->stream_destroy(staged->device, staged->fetching);
+    staged->table->stream_destroy(staged->device, staged->telling);
     staged->table->stream_destroy(staged->device, staged->storing);
 }
 

@@ -2,7 +2,8 @@
 /* device/staging.h: collectives on vectors of a GPU by way of the host, for ranks that do not reach each
  * other's memory: other hosts, CPUs, devices without the direct way.
  *
- *     to the host    | 0 | 1 | 2 | 3 | ...           the copies have a stream for each direction
+ *     to the host    | 0 | 1 | 2 | 3 | ...           the copies have a stream for each direction; a third
+ *                                                    one tells the lanes what has come
  *     lane 0             |   0   |   2   | ...       each lane is a thread with a communicator of its own
  *     lane 1                 |   1   |   3   | ...
  *     to the device                  | 0 | 1 | 2 | 3 | ...
@@ -22,7 +23,8 @@
 
 #include "device/device.h"
 
-/* A core adds up some 15 GB/s and PCIe 5.0 brings 50: more than four have nothing to do. */
+/* A core adds up some 15 GB/s and PCIe 5.0 brings 50: more than four, of all ranks that share a GPU, have
+ * nothing to do. */
 enum { BANYAN_STAGING_MAX_LANES = 4 };
 
 typedef struct banyan_staging banyan_staging;

@@ -4,7 +4,8 @@
  *
  *     fetch 0 ... fetch 5,   store 0, fetch 6,   store 1, fetch 7,   ...          with six slots in all
  *
- *     a fetch    waits until its slot has been stored; copies; says 'fetched'
+ *     a fetch    waits until its slot has been stored; copies; another stream says 'fetched', so that the
+ *                next copy need not wait for the word to be written
  *     a store    waits for 'reduced'; copies; is recorded as the slot's */
 #include <string.h>
 
@@ -121,7 +122,11 @@ static banyan_status put_fetch(banyan_staging *staged, const banyan_staging_cut 
         status = staged->table->wait_event(staged->device, staged->fetching, slot->stored, err);
     if (!status)
         status = banyan_staging_fetch(staged, cut, chunk, err);
-    return status ? status : staged->table->words(staged->device, staged->fetching, &word, 1, err);
+    if (!status)
+        status = staged->table->record(staged->device, staged->fetching, slot->copied, err);
+    if (!status)
+        status = staged->table->wait_event(staged->device, staged->telling, slot->copied, err);
+    return status ? status : staged->table->words(staged->device, staged->telling, &word, 1, err);
 }
 
 static banyan_status put_store(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,

@@ -25,6 +25,7 @@ typedef struct {
     char *memory;
     banyan_staging_words *words;
     uint64_t words_address;      /* as the device calls it */
+    banyan_device_event *copied; /* behind the copy to the host */
     banyan_device_event *stored; /* behind the copy to the device */
     int is_used;                 /* it has been recorded */
 } banyan_staging_slot;
@@ -50,8 +51,8 @@ struct banyan_staging {
     banyan_staging_options options;
     banyan_device *device;
     const banyan_device_table *table;
-    void *fetching, *storing; /* streams */
-    char *memory;             /* of all slots, and behind them the words */
+    void *fetching, *telling, *storing; /* streams */
+    char *memory;                       /* of all slots, and behind them the words */
     int is_registered;
     banyan_staging_lane lanes[BANYAN_STAGING_MAX_LANES];
     banyan_staging_ticket tickets[BANYAN_STAGING_TICKETS];

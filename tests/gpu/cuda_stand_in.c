@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, MOST_MAPPINGS = 256, GRANULE = 2 << 20 };
+enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, NOT_SUPPORTED = 801, MOST_MAPPINGS = 256, GRANULE = 2 << 20 };
 enum { BUFFER_ID = 7, IS_IPC = 10, RANGE_BEGIN = 11, RANGE_BYTES = 12, HANDLE_TYPES = 14 };
 enum { MAPPING_BYTES = 18, MAPPING_BEGIN = 19, BLOCK_NUMBER = 20 };
 
@@ -114,6 +114,12 @@ int cuMemFree_v2(uint64_t address)
 {
     free((void *)(uintptr_t)address);
     return OK;
+}
+
+/* There are systems that say so only here. */
+int cuIpcGetMemHandle(void *handle, uint64_t address)
+{
+    return handle && address ? NOT_SUPPORTED : INVALID;
 }
 
 int cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
@@ -332,7 +338,7 @@ int cuMemUnmap(uint64_t address, size_t bytes)
 
 static int tell(int attribute, const mapping *found, void *out)
 {
-    int is_ipc = 0;
+    int is_ipc = found && !found->what->handle_types;
     uint64_t value;
 
     switch (attribute) {

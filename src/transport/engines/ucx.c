@@ -5,7 +5,10 @@
  * Every port has a context and a worker of its own; addresses travel over our bootstrap, which is
  * authenticated. A tag holds the sender's member number above ours. Endpoints are made with error handling,
  * so a peer that is gone is told by UCX and its sends end; where no way to the peer can do that, without:
- * then only the group's own watch finds it, and sends are not taken back. */
+ * then only the group's own watch finds it, and sends are not taken back.
+ *
+ * All memory is the host's, since what a rank receives it adds up there. UCX is told so: one that knows GPUs
+ * would ask the driver about each address, and page-locked memory is known to the driver. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -230,9 +233,11 @@ static banyan_status send_message(banyan_port *port, int peer, int tag, const vo
                                   banyan_ticket *ticket, char *why)
 {
     sending *s = malloc(sizeof *s);
-    ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+    ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                  UCP_OP_ATTR_FIELD_MEMORY_TYPE,
                                   .cb = {.send = hear_sent},
-                                  .user_data = s};
+                                  .user_data = s,
+                                  .memory_type = UCS_MEMORY_TYPE_HOST};
     ucs_status_ptr_t request;
 
     if (!port->ways[peer].ep) {
@@ -304,9 +309,11 @@ static banyan_status receive_message(banyan_port *port, int peer, int tag, void 
     receiving *r = malloc(sizeof *r);
     /* Always through the callback: UCX does not reliably tell the length of what is there at once. */
     ucp_request_param_t params = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                  UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                                  UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                                                  UCP_OP_ATTR_FIELD_MEMORY_TYPE,
                                   .cb = {.recv = hear_received},
-                                  .user_data = r};
+                                  .user_data = r,
+                                  .memory_type = UCS_MEMORY_TYPE_HOST};
     ucs_status_ptr_t request;
 
     if (!r || !note_receive(port, ticket)) {
