@@ -13,6 +13,14 @@ BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-100000
     -R '^conformance/'
 ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -L computes -E '^conformance/'
 
+# Those of which `make test` runs a part, whole: under ASan and UBSan, and the ones with threads under TSan.
+export BANYAN_TEST_ALL=1
+ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -R '^(unit/execute|multi/(learning|lent|lent_bits))$'
+cmake --preset tsan --log-level=NOTICE > /dev/null
+cmake --build build/tsan -j "$jobs" --target test_unit_execute test_multi_learning test_multi_lent -- --quiet
+ctest --test-dir build/tsan -j "$jobs" --output-on-failure --timeout 3000 -R '^(unit/execute|multi/(learning|lent))$'
+unset BANYAN_TEST_ALL
+
 # Where ctest spares them the search for leaks (tests/CMakeLists.txt), they get it here; jobs of many processes never do.
 case $(uname -m) in
 aarch64 | arm64)
@@ -24,8 +32,8 @@ esac
 # Every record of the tree packing paper's clusters, bounds of thousands of networks against all their trees, every lost cable of a torus, clusters of 1,024
 # workers and 10,000 schedules flit by flit, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
-cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_bound_exact test_unit_bound_same \
-    test_unit_packing_random test_unit_flit test_unit_relayed test_conformance_multitree test_conformance_flit -- --quiet
+cmake --build build/release -j "$jobs" --target tested -- --quiet
+BANYAN_TEST_ALL=1 ctest --test-dir build/release -j "$jobs" --output-on-failure --timeout 3000 -R '^(conformance/algorithms|unit/bound|python/cut)$'
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
 BANYAN_TEST_ALL=2-99 build/release/tests/test_unit_bound_exact

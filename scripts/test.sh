@@ -104,12 +104,12 @@ threads() {
 
 # With the label 'computes' (tests/CMakeLists.txt): make check-long runs them under the sanitizers, too.
 computing() {
-    [ $plain = clang ] || build release
+    [ $plain = clang ] || build release tested
     run_tests $plain -L computes
 }
 
 others() {
-    build dev
+    build dev tested
     run_tests dev -LE computes
 }
 
