@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
+# What takes too long for every change: all cases of tests of which `make test` runs a part, tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
 # networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun (also with etcd) and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
@@ -11,7 +11,7 @@ cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
 BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
-ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -L computes -E '^conformance/'
+ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -L 'computes|long' -E '^conformance/'
 
 # Those of which `make test` runs a part, whole: under ASan and UBSan, and the ones with threads under TSan.
 export BANYAN_TEST_ALL=1
