@@ -48,6 +48,9 @@ cmake --build build/release -j "$jobs" --target banyan_cli -- --quiet
 bench/check_plans.py build/release/banyan --jobs "$jobs"
 scripts/browser.sh build/release/banyan
 
+# The published results that are all reproduced; it takes minutes.
+build/release/banyan reproduce field -o build/reproduce-field --quiet
+
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak
 
