@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/conformance/algorithms.c: every algorithm on every sample network, for every collective that it
  * offers: built, proven, predicted, run with threads on random data, and held against a plain sum and against
- * the reference's bits. A new algorithm is met here without a new line. Collectives other than all-reduce meet
- * every third sample, each algorithm and collective others, or all with BANYAN_TEST_ALL. */
+ * the reference's bits. A new algorithm is met here without a new line. Collectives other than all-reduce
+ * meet every third sample, each algorithm and collective others, or all with BANYAN_TEST_ALL. */
 #include "unit/test.h"
 
 #include "algorithms/algorithms.h"
