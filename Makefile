@@ -39,7 +39,7 @@ test: setup setup-engines ## tests under ASan and UBSan, threads under TSan, lon
 check-plans: build ## forest on the stored networks: none may become worse, or need a fifth more work
 	@bench/check_plans.py build/release/banyan --jobs $(JOBS)
 
-check-long: setup ## the long checks: more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing
+check-long: setup ## the long checks: all cases of tests that make test runs in part, more mutations, pages in a browser, half an hour of random kills, ten minutes of fuzzing
 	@JOBS=$(JOBS) scripts/check-long.sh
 
 bench: setup build ## beside Open MPI, MPICH and Gloo on shaped networks (root; half an hour), and this machine's memory

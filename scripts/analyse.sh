@@ -22,6 +22,7 @@ has() { # PROGRAM
 silent() { # NAME COMMAND...
     name=$1
     shift
+    echo "running $name"
     said=$("$@" 2>&1)
     [ $? = 0 ] && [ -z "$said" ] && return
     printf '%s:\n%s\n' "$name" "$said"

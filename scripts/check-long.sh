@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What takes too long for every change: tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
+# What takes too long for every change: all cases of tests of which `make test` runs a part, tests that compute much under the sanitizers, the conformance and mutation tests with more cases, all clusters of the tree packing paper, the pages of reports and papers in a
 # browser, half an hour (BANYAN_SOAK_SECONDS) of ranks that die at random and ten minutes of it with 64, a hundred rounds (BANYAN_PARTITIONS) of networks that are cut, the probe on shaped
 # networks, a job of 256 processes, ranks started by Hydra, Open MPI, torchrun (also with etcd) and Slurm, the Debian packages, then ten minutes of fuzzing, spread over the targets.
 set -eu
@@ -11,7 +11,15 @@ cmake --preset dev --log-level=NOTICE > /dev/null
 cmake --build build/dev -j "$jobs" -- --quiet
 BANYAN_NETWORKS=${BANYAN_NETWORKS:-2000} BANYAN_MUTANTS=${BANYAN_MUTANTS:-1000000} ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 1500 \
     -R '^conformance/'
-ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -L computes -E '^conformance/'
+ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -L 'computes|long' -E '^conformance/'
+
+# Those of which `make test` runs a part, whole: under ASan and UBSan, and the ones with threads under TSan.
+export BANYAN_TEST_ALL=1
+ctest --test-dir build/dev -j "$jobs" --output-on-failure --timeout 3000 -R '^(unit/execute|multi/(learning|lent|lent_bits))$'
+cmake --preset tsan --log-level=NOTICE > /dev/null
+cmake --build build/tsan -j "$jobs" --target test_unit_execute test_multi_learning test_multi_lent -- --quiet
+ctest --test-dir build/tsan -j "$jobs" --output-on-failure --timeout 3000 -R '^(unit/execute|multi/(learning|lent))$'
+unset BANYAN_TEST_ALL
 
 # Where ctest spares them the search for leaks (tests/CMakeLists.txt), they get it here; jobs of many processes never do.
 case $(uname -m) in
@@ -24,8 +32,8 @@ esac
 # Every record of the tree packing paper's clusters, bounds of thousands of networks against all their trees, every lost cable of a torus, clusters of 1,024
 # workers and 10,000 schedules flit by flit, in an optimised build.
 cmake --preset release --log-level=NOTICE > /dev/null
-cmake --build build/release -j "$jobs" --target test_unit_clusters test_unit_forest test_unit_bound_exact test_unit_bound_same \
-    test_unit_packing_random test_unit_flit test_unit_relayed test_conformance_multitree test_conformance_flit -- --quiet
+cmake --build build/release -j "$jobs" --target tested -- --quiet
+BANYAN_TEST_ALL=1 ctest --test-dir build/release -j "$jobs" --output-on-failure --timeout 3000 -R '^(conformance/algorithms|unit/bound|python/cut)$'
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_clusters
 BANYAN_TEST_ALL=1 build/release/tests/test_unit_forest
 BANYAN_TEST_ALL=2-99 build/release/tests/test_unit_bound_exact
@@ -39,6 +47,9 @@ BANYAN_FLIT_SCHEDULES=${BANYAN_FLIT_SCHEDULES:-10000} build/release/tests/test_c
 cmake --build build/release -j "$jobs" --target banyan_cli -- --quiet
 bench/check_plans.py build/release/banyan --jobs "$jobs"
 scripts/browser.sh build/release/banyan
+
+# The published results that are all reproduced; it takes minutes.
+build/release/banyan reproduce field -o build/reproduce-field --quiet
 
 # Another seed each time; a failure names its own.
 BANYAN_SOAK_SECONDS=${BANYAN_SOAK_SECONDS:-1800} BANYAN_SEED=${BANYAN_SEED:-$(date +%s)} build/dev/tests/test_multi_soak

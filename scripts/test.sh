@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # All that must hold before a change goes in, stage by stage. A stage that fails does not keep the others from running;
 # one that needs a program that is not there is skipped with a sentence. The largest set of tests comes last, so that its
-# summary is what one sees at the end, with a line for each stage below it.
+# summary is what one sees at the end, with a line for each stage below it. On two cores all of it is to take less than a quarter of an hour: a test
+# that takes long has a part of its cases here, and all of them in scripts/check-long.sh (BANYAN_TEST_ALL).
 set -u
 cd "$(dirname "$0")/.."
 jobs=${JOBS:-2}
@@ -22,9 +23,10 @@ stage() {
     "$skipped") result=skipped ;;
     *) result=failed ;;
     esac
+    seconds=$(($(date +%s) - begin))
     times >> "$place/times"
     cpu=$(awk -F '[ms ]+' '{ seconds[NR] = 60 * ($1 + $3) + $2 + $4 } END { print int(seconds[4] - seconds[2]) }' "$place/times")
-    printf '%-8s %4d s  %4d s of CPU  %s%s\n' $result $(($(date +%s) - begin)) "$cpu" "$1" "$(cat "$place/why")" >> "$place/summary"
+    printf '%-8s %4d s  %4d s of CPU  %s%s\n' $result $seconds "$cpu" "$1" "$(cat "$place/why")" | tee -a "$place/summary"
 }
 
 needs() { # PROGRAM
@@ -37,6 +39,7 @@ needs() { # PROGRAM
 build() { # PRESET [TARGET...]
     preset=$1
     shift
+    echo "building $preset"
     cmake --preset "$preset" --log-level=NOTICE > /dev/null
     cmake --build "build/$preset" -j "$jobs" ${1:+--target "$@"} -- --quiet -k 0
 }
@@ -104,13 +107,13 @@ threads() {
 
 # With the label 'computes' (tests/CMakeLists.txt): make check-long runs them under the sanitizers, too.
 computing() {
-    [ $plain = clang ] || build release
+    [ $plain = clang ] || build release tested
     run_tests $plain -L computes
 }
 
 others() {
-    build dev
-    run_tests dev -LE computes
+    build dev tested
+    run_tests dev -LE 'computes|long'
 }
 
 stage "layout (make check-format)" layout
@@ -126,4 +129,6 @@ stage "all other tests under ASan and UBSan" others
 
 printf '\n== stages\n'
 cat "$place/summary"
-! grep -q '^failed' "$place/summary"
+awk '{ seconds += $2; cpu += $4; failed += $1 == "failed" }
+    END { printf "%s after %.1f minutes, %.1f of CPU\n", failed ? failed " of " NR " stages failed" : "all is well", seconds / 60, cpu / 60
+          exit failed > 0 }' "$place/summary"

