@@ -113,7 +113,7 @@ check_man() {
 check_asterisks() {
     local found
     [ -d "$build/man" ] || return
-    found=$(grep -nE '[[(|][*][*]|[*][A-Z]+[*]' "$build"/man/*.1)
+    found=$(grep -nE '[[(|][*][*][^* ]|[*][A-Za-z][A-Za-z0-9_|]*[*]' "$build"/man/*)
     [ -z "$found" ] || complain "man pages with asterisks:"$'\n'"$found"
 }
 
