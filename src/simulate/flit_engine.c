@@ -172,10 +172,10 @@ static banyan_status run_traffic(flit_fabric *f, int64_t until, banyan_error *er
     return status;
 }
 
-/* Every few thousand windows of cycles, which take milliseconds. */
+/* Every few hundred windows of cycles, which take milliseconds. */
 static void tell(const flit_job *job, int64_t window)
 {
-    if (job && job->settings.progress && window % 4096 == 0)
+    if (job && job->settings.progress && window % 256 == 0)
         job->settings.progress(job->settings.context, job->packets_here, job->packets);
 }
 
