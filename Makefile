@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc)
 CMAKE ?= cmake
 C_FILES = $(shell find cli include src tests bench examples -name '*.[ch]' 2> /dev/null)
 
-.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install deb wheel fuzz format check-format analyse clean
+.PHONY: help setup setup-build setup-engines demo build test check-plans check-long bench bench-torch install uninstall deb wheel fuzz format check-format analyse clean
 
 help: ## this list
 	@echo "make TARGET, where TARGET is"
@@ -54,6 +54,9 @@ bench-torch: setup build ## DDP with Gloo and with Banyan, side by side, on shap
 
 install: build ## to DESTDIR and PREFIX: library, header, command line, Python package, man pages, completions
 	DESTDIR="$(DESTDIR)" $(CMAKE) --install build/release --prefix "$(PREFIX)"
+
+uninstall: ## remove what the last install put there
+	@DESTDIR="$(DESTDIR)" scripts/uninstall.sh build/release
 
 deb: ## Debian packages in build/deb: libbanyan0, libbanyan-dev, banyan, python3-banyan
 	@JOBS=$(JOBS) scripts/deb.sh

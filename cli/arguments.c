@@ -109,6 +109,8 @@ int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
 
     memset(out, 0, sizeof *out);
     out->verb = verb;
+    for (int i = 0; !verb->takes_command && i < count && strcmp(words[i], "--") != 0; i++)
+        out->wants_json |= !strcmp(words[i], "--json");
     for (int i = 0; i < count; i++) {
         if (!only_words && !strcmp(words[i], "--")) {
             only_words = 1;
@@ -222,20 +224,28 @@ int cli_has(const cli_arguments *arguments, const char *option)
     return cli_get(arguments, option) != NULL;
 }
 
-/* With --json a program reads standard output: it gets the sentence there, too. */
-static int report(const cli_arguments *arguments, const char *sentence, int code)
+void cli_complain(const char *who, const char *sentence, int code, int is_json)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
 
-    fprintf(stderr, "%s%s: %s\n", before(arguments->verb), arguments->verb->name, sentence);
-    if (!cli_has(arguments, "json"))
-        return code;
+    fprintf(stderr, "%s: %s\n", who, sentence);
+    if (!is_json)
+        return;
     banyan_text_add(&text, "{\"error\":");
     banyan_text_add_json_string(&text, sentence);
     banyan_text_add(&text, ",\"exit_status\":%d}", code);
     if (!text.failed)
         puts(text.bytes);
     banyan_text_fini(&text);
+}
+
+/* With --json a program reads standard output: it gets the sentence there, too. */
+static int report(const cli_arguments *arguments, const char *sentence, int code)
+{
+    char who[64];
+
+    snprintf(who, sizeof who, "%s%s", before(arguments->verb), arguments->verb->name);
+    cli_complain(who, sentence, code, cli_has(arguments, "json") || arguments->wants_json);
     return code;
 }
 

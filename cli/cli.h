@@ -28,6 +28,7 @@ typedef struct {
     int option_count;
     const char *names[CLI_MAX_WORDS];  /* options given: long names */
     const char *values[CLI_MAX_WORDS]; /* their values; "" for a switch */
+    int wants_json;                    /* --json is among the words, also behind one that is wrong */
     char *const *command; /* for verbs that start one: the first word and all after it, up to NULL; or NULL */
 } cli_arguments;
 
@@ -66,6 +67,8 @@ int cli_has(const cli_arguments *arguments, const char *option);
 
 /* Prints 'banyan VERB: SENTENCE' to standard error and gives the exit code that fits the status. */
 int cli_fail(const cli_arguments *arguments, banyan_status status, const banyan_error *err);
+/* The same for a fault that no verb has found: is_json puts it on standard output, too. */
+void cli_complain(const char *who, const char *sentence, int code, int is_json);
 int cli_usage_error(const cli_arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -98,8 +101,8 @@ banyan_status cli_write(const cli_arguments *arguments, const char *text, banyan
 /* Standard output: what was gathered, with the end of its last line if that lacks one. Empties it. */
 banyan_status cli_print(banyan_text *text, banyan_error *err);
 
-/* The last line of a verb that has written a file: where it lies. Says nothing with --quiet and --json,
- * without a path, and where the file is standard output. */
+/* The last line of a verb that has written a file: where it lies and how large it is. Says nothing with
+ * --quiet and --json, without a path, and where the file is standard output. */
 void cli_say_written(const cli_arguments *arguments, const char *path);
 
 #endif

@@ -7,6 +7,7 @@
 #include "core/alloc.h"
 #include "crossovers.h"
 #include "plan_json.h"
+#include "style.h"
 #include "waiting.h"
 #include "wrap.h"
 
@@ -32,21 +33,48 @@ typedef struct {
     double bound;
 } table;
 
+static int is_same(const row *a, const row *b)
+{
+    return !strcmp(a->schedule.digest, b->schedule.digest);
+}
+
+/* Whether a row above is the same plan of the same algorithm, as that of another setting may be. */
+static int is_repeated(const row *rows, int i)
+{
+    int before = 0;
+
+    while (before < i && (strcmp(rows[before].figures.algorithm, rows[i].figures.algorithm) != 0 ||
+                          !is_same(&rows[before], &rows[i])))
+        before++;
+    return before < i;
+}
+
+static int is_chosen(const table *made, int i)
+{
+    const row *chosen = made->info.chosen < 0 ? NULL : &made->rows[made->info.chosen];
+
+    return chosen && !strcmp(made->rows[i].figures.algorithm, chosen->figures.algorithm) &&
+           is_same(&made->rows[i], chosen);
+}
+
 static void print_row(const table *made, int i)
 {
     const banyan_plan_info *figures = &made->rows[i].figures;
     const banyan_schedule_info *schedule = &made->rows[i].schedule;
     double best_s = made->rows[0].figures.predicted_s;
+    int stands_out = is_chosen(made, i);
     char rate[32], time[32], share[16] = "-";
 
     if (made->bound > 0 && figures->predicted_s > 0)
         snprintf(share, sizeof share, "%.1f %%",
                  100 * (double)figures->bytes / made->bound / figures->predicted_s);
-    printf("%c %-18s %6d %9zu %5d %10s %9s %8s %6.3g\n", i == made->info.chosen ? '*' : ' ',
-           figures->algorithm, schedule->round_count, schedule->transfer_count, figures->depth,
-           banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
+    printf("%s%c %-18s %6d %9zu %5d %10s %9s %8s %6.3g%s\n", stands_out ? cli_style_on(CLI_BOLD) : "",
+           stands_out ? '*' : ' ', figures->algorithm, schedule->round_count, schedule->transfer_count,
+           figures->depth, banyan_show_rate(figures->bytes_per_s, rate, sizeof rate),
            banyan_show_seconds(figures->predicted_s, time, sizeof time), share,
-           best_s > 0 ? figures->predicted_s / best_s : 1);
+           best_s > 0 ? figures->predicted_s / best_s : 1, stands_out ? cli_style_off() : "");
+    if (figures->variant_key)
+        printf("    with --%s %s\n", figures->variant_key, figures->variant_value);
 }
 
 /* Algorithms for levels that find none fall back to a ring: those who compare should know. Each set of equal
@@ -56,10 +84,10 @@ static void print_same(const row *rows, int count)
     for (int i = 0; i < count; i++) {
         int before = 0, printed = 0;
 
-        while (before < i && strcmp(rows[before].schedule.digest, rows[i].schedule.digest) != 0)
+        while (before < i && !is_same(&rows[before], &rows[i]))
             before++;
         for (int j = i + 1; before == i && j < count; j++)
-            if (!strcmp(rows[i].schedule.digest, rows[j].schedule.digest)) {
+            if (is_same(&rows[i], &rows[j]) && !is_repeated(rows, j)) {
                 printf("%s%s", printed ? ", " : "the same plan: ", printed ? "" : rows[i].figures.algorithm);
                 printf("%s%s", printed ? "" : ", ", rows[j].figures.algorithm);
                 printed = 1;
@@ -91,7 +119,8 @@ static void print_table(const table *made)
 
     print_head(made);
     for (; i < made->info.applicable_count; i++)
-        print_row(made, i);
+        if (!is_repeated(made->rows, i))
+            print_row(made, i);
     printf("\npeak rate: for large vectors; of bound: of the best possible rate, at this size\n"
            "*: the choice of auto: of the plans within 8 %% of the fastest, those whose\n"
            "   connections do not meet on full links or are paced there, and of these the one\n"
@@ -179,6 +208,7 @@ static banyan_status compare(const cli_arguments *arguments, cli_question *quest
 
     cli_planning_begin(&waiting, arguments);
     question->config.progress = cli_planning_count;
+    question->config.begins = cli_planning_name;
     question->config.context = &waiting;
     status = banyan_comparison_create(question->topology, &question->config, &comparison, err);
     cli_waiting_end(&waiting);

@@ -95,9 +95,13 @@ static banyan_status add_sizes(cli_question *question, size_t low, size_t high, 
                                banyan_progress *bar, banyan_text *text, banyan_error *err)
 {
     size_t done = 0;
+    char size[32];
 
     for (size_t bytes = low; bytes <= high; bytes *= 4) {
-        banyan_status status = add_size(question, bytes, as_json, !done, text, err);
+        banyan_status status;
+
+        banyan_progress_name(bar, banyan_show_bytes((double)bytes, size, sizeof size));
+        status = add_size(question, bytes, as_json, !done, text, err);
 
         if (status)
             return status;
@@ -121,11 +125,17 @@ banyan_status cli_crossovers(const cli_arguments *arguments, cli_question *quest
         return status;
     for (size_t bytes = low; bytes <= high / 4; bytes *= 4)
         total++;
-    if (as_json)
-        banyan_text_add(&text, "{\"crossovers\":[");
-    else
-        banyan_text_add(&text, "%s: %s, the best by size\n\n", question->network.name,
-                        collective ? collective : "allreduce");
+    if (!collective)
+        collective = "allreduce";
+    if (as_json) {
+        banyan_text_add(&text, "{\"topology\":");
+        banyan_text_add_json_string(&text, question->network.name);
+        banyan_text_add(&text, ",\"collective\":");
+        banyan_text_add_json_string(&text, collective);
+        banyan_text_add(&text, ",\"crossovers\":[");
+    } else {
+        banyan_text_add(&text, "%s: %s, the best by size\n\n", question->network.name, collective);
+    }
     banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", total);
     status = add_sizes(question, low, high, as_json, &bar, &text, err);
     banyan_progress_end(&bar);

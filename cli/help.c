@@ -4,17 +4,14 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli.h"
 #include "core/near.h"
-#include "core/settings.h"
 #include "pages.h"
+#include "style.h"
 #include "wrap.h"
 
 #define MAX_PAGES 512
-
-static const char *const plain = "\033[0m", *const bold = "\033[1m", *const underlined = "\033[4m";
 
 static const cli_option options[] = {{NULL, 0, NULL, NULL}};
 
@@ -51,12 +48,12 @@ static void print_overview(void)
            "fattree:8x8:4 or dgx1 ('banyan list networks').\n");
 }
 
-static void put(const char *text, size_t length, const char *style, int is_styled)
+/* Words between marks, or of a link, in a style. */
+static void put(banyan_text *out, const char *text, size_t length, cli_style style)
 {
-    if (is_styled)
-        printf("%s%.*s%s", style, (int)length, text, plain);
-    else
-        printf("%.*s", (int)length, text);
+    banyan_text_add(out, "%s", cli_style_on(style));
+    banyan_text_add_bytes(out, text, length);
+    banyan_text_add(out, "%s", cli_style_off());
 }
 
 /* How much of the text stands between a mark and its like; 0: that mark is no mark. */
@@ -83,58 +80,102 @@ static size_t find_link(const char *text, size_t *whole)
     return (size_t)(middle - text) - 1;
 }
 
-static void print_line(const char *text, int is_styled)
+/* Text without its marks. */
+static void render(banyan_text *out, const char *text)
 {
     static const struct {
-        const char *mark, *const *style;
-    } marks[] = {{"`", &bold}, {"**", &bold}, {"*", &underlined}};
+        const char *mark;
+        cli_style style;
+    } marks[] = {{"`", CLI_BOLD}, {"**", CLI_BOLD}, {"*", CLI_UNDERLINED}};
 
     while (*text) {
         size_t whole = 0, length = find_link(text, &whole);
 
         if (length)
-            put(text + 1, length, underlined, is_styled);
+            put(out, text + 1, length, CLI_UNDERLINED);
         for (int i = 0; i < 3 && !length; i++) {
             size_t width = strlen(marks[i].mark);
 
             length = find_marked(text, marks[i].mark);
             whole = length + 2 * width;
             if (length)
-                put(text + width, length, *marks[i].style, is_styled);
+                put(out, text + width, length, marks[i].style);
         }
-        if (length)
-            text += whole;
-        else
-            putchar(*text++);
+        if (!length)
+            banyan_text_add_bytes(out, text, whole = 1);
+        text += whole;
     }
-    putchar('\n');
 }
 
-static void print_page(const char *text, int is_styled)
+/* A paragraph, or an item of a list, whose further lines are indented as its words are; empties it. */
+static void print_paragraph(banyan_text *paragraph)
+{
+    const char *text = paragraph->bytes;
+    int indent, hang;
+    banyan_text out = BANYAN_TEXT_EMPTY;
+
+    if (paragraph->length && !paragraph->failed) {
+        indent = (int)strspn(text, " ");
+        hang = !strncmp(text + indent, "- ", 2) ? indent + 2 : indent;
+        render(&out, text + indent);
+        printf("%*s", indent, "");
+        if (out.length && !out.failed)
+            cli_wrap(out.bytes, indent, hang);
+    }
+    banyan_text_fini(&out);
+    banyan_text_fini(paragraph);
+    *paragraph = (banyan_text)BANYAN_TEXT_EMPTY;
+}
+
+/* A line of its own: all but those of paragraphs. */
+static void print_line(const char *line)
+{
+    banyan_text out = BANYAN_TEXT_EMPTY;
+
+    render(&out, line);
+    if (!out.failed)
+        puts(out.length ? out.bytes : "");
+    banyan_text_fini(&out);
+}
+
+static int begins_item(const char *line)
+{
+    const char *text = line + strspn(line, " ");
+
+    return !strncmp(text, "- ", 2) || (isdigit((unsigned char)*text) && strspn(text, "0123456789.") > 1 &&
+                                       text[strspn(text, "0123456789.")] == ' ');
+}
+
+static void print_page(const char *text)
 {
     int in_code = 0;
     char line[4096];
+    banyan_text paragraph = BANYAN_TEXT_EMPTY;
 
     while (*text) {
         size_t length = strcspn(text, "\n"), kept = length < sizeof line ? length : sizeof line - 1;
+        int is_fence, is_prose;
 
         memcpy(line, text, kept);
         line[kept] = 0;
         text += length + (text[length] == '\n');
-        if (!strncmp(line, "```", 3))
+        is_fence = !strncmp(line, "```", 3);
+        is_prose = !is_fence && !in_code && *line && *line != '#' && *line != '|' && strncmp(line, "<!--", 4);
+        if (!is_prose || begins_item(line))
+            print_paragraph(&paragraph);
+        if (is_prose)
+            banyan_text_add(&paragraph, "%s%s", paragraph.length ? " " : "",
+                            line + (paragraph.length ? strspn(line, " ") : 0));
+        else if (is_fence)
             in_code = !in_code;
-        else if (!in_code && !strncmp(line, "<!--", 4))
-            continue; /* marks of programs that write parts of the page */
         else if (in_code)
             printf("    %s\n", line);
-        else if (line[0] == '#') {
-            const char *title = line + strspn(line, "# ");
-
-            put(title, strlen(title), bold, is_styled);
-            putchar('\n');
-        } else
-            print_line(line, is_styled);
+        else if (*line == '#')
+            printf("%s%s%s\n", cli_style_on(CLI_BOLD), line + strspn(line, "# "), cli_style_off());
+        else if (*line != '<') /* marks of programs that write parts of the page */
+            print_line(line);
     }
+    print_paragraph(&paragraph);
 }
 
 const char *cli_page_find(const char *name)
@@ -145,11 +186,11 @@ const char *cli_page_find(const char *name)
     return NULL;
 }
 
-/* An algorithm's section of the page about algorithms, up to the next one. */
-static void print_section(const char *name, int is_styled)
+/* Adds an algorithm's section of the page about algorithms, up to the next one. */
+static void add_section(banyan_text *text, const char *name)
 {
     const char *page = cli_page_find("algorithms"), *end;
-    char title[64], text[8192];
+    char title[64];
 
     snprintf(title, sizeof title, "\n## %s\n", name);
     page = page ? strstr(page, title) : NULL;
@@ -157,53 +198,66 @@ static void print_section(const char *name, int is_styled)
         return;
     page += strlen(title);
     end = strstr(page, "\n## ");
-    snprintf(text, sizeof text, "%.*s", end ? (int)(end - page) : (int)strlen(page), page);
-    print_page(text, is_styled);
+    banyan_text_add_bytes(text, page, end ? (size_t)(end - page) : strlen(page));
 }
 
-/* Whether to use bold and underlined letters; a wrong setting is no reason to withhold the manual. */
-static int wants_style(void)
+/* Takes and empties the text. */
+static int print_json(const cli_arguments *arguments, banyan_text *text)
 {
-    banyan_settings *settings = NULL;
-    const char *no_color = banyan_environment("NO_COLOR"); /* https://no-color.org */
-    int64_t choice = 0;                                    /* auto, always, never */
+    banyan_error err = {""};
+    banyan_status status = cli_print(text, &err);
 
-    if (!banyan_settings_load(&settings, NULL))
-        choice = banyan_settings_integer(settings, BANYAN_SETTING_COLOR);
-    banyan_settings_destroy(settings);
-    if (choice != 0)
-        return choice == 1;
-    return isatty(STDOUT_FILENO) && (!no_color || !*no_color);
+    banyan_text_fini(text);
+    return status ? cli_fail(arguments, status, &err) : CLI_OK;
 }
 
-static int print_json(const cli_arguments *arguments, const char *word)
+static int print_names_json(const cli_arguments *arguments)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
-    banyan_error err = {""};
-    banyan_status status;
 
     banyan_text_add(&text, "{\"pages\":[");
-    for (const cli_page *page = cli_pages; page->name; page++) {
-        if (word && strcmp(page->name, word) != 0)
-            continue;
-        banyan_text_add(&text, "%s{\"name\":\"%s\"", text.bytes[text.length - 1] == '[' ? "" : ",",
-                        page->name);
-        if (word) {
-            banyan_text_add(&text, ",\"text\":");
-            banyan_text_add_json_string(&text, page->text);
-        }
-        banyan_text_add(&text, "}");
-    }
-    banyan_text_add(&text, "]}\n");
-    status = cli_write(arguments, text.bytes, &err);
-    banyan_text_fini(&text);
-    return status ? cli_fail(arguments, status, &err) : CLI_OK;
+    for (const cli_page *page = cli_pages; page->name; page++)
+        banyan_text_add(&text, "%s{\"name\":\"%s\"}", page == cli_pages ? "" : ",", page->name);
+    banyan_text_add(&text, "]}");
+    return print_json(arguments, &text);
+}
+
+static int print_page_json(const cli_arguments *arguments, const char *name, const char *page)
+{
+    banyan_text text = BANYAN_TEXT_EMPTY;
+
+    banyan_text_add(&text, "{\"pages\":[{\"name\":\"%s\",\"text\":", name);
+    banyan_text_add_json_string(&text, page);
+    banyan_text_add(&text, "}]}");
+    return print_json(arguments, &text);
+}
+
+/* An algorithm has no page, but a section of one. 0: no algorithm has that name. */
+static int is_algorithm(const cli_arguments *arguments, const char *name, int *code)
+{
+    banyan_text section = BANYAN_TEXT_EMPTY;
+    int is_json = cli_has(arguments, "json"), i = 0;
+
+    *code = CLI_OK;
+    while (banyan_algorithm_name(i) && strcmp(banyan_algorithm_name(i), name) != 0)
+        i++;
+    if (!banyan_algorithm_name(i))
+        return 0;
+    if (!is_json)
+        cli_list_algorithm(name);
+    add_section(&section, name);
+    if (is_json)
+        *code = print_page_json(arguments, name, section.length ? section.bytes : "");
+    else if (section.length && !section.failed)
+        print_page(section.bytes);
+    banyan_text_fini(&section);
+    return 1;
 }
 
 static int run(const cli_arguments *arguments)
 {
     const char *names[MAX_PAGES], *word = arguments->word_count ? arguments->words[0] : NULL;
-    int count = 0, near;
+    int count = 0, near, code;
 
     if (word && !strncmp(word, "banyan-", 7))
         word += 7;
@@ -212,20 +266,18 @@ static int run(const cli_arguments *arguments)
         return CLI_OK;
     }
     if (!word)
-        return print_json(arguments, NULL);
+        return print_names_json(arguments);
     for (const cli_page *page = cli_pages; page->name && count < MAX_PAGES; page++) {
         names[count++] = page->name;
         if (!strcmp(page->name, word)) {
             if (cli_has(arguments, "json"))
-                return print_json(arguments, word);
-            print_page(page->text, wants_style());
+                return print_page_json(arguments, word, page->text);
+            print_page(page->text);
             return CLI_OK;
         }
     }
-    if (!cli_has(arguments, "json") && cli_list_algorithm(word)) {
-        print_section(word, wants_style());
-        return CLI_OK;
-    }
+    if (is_algorithm(arguments, word, &code))
+        return code;
     for (int i = 0; banyan_algorithm_name(i) && count < MAX_PAGES; i++)
         names[count++] = banyan_algorithm_name(i);
     near = banyan_near_find(word, names, count);

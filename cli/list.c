@@ -52,43 +52,53 @@ int cli_list_algorithm(const char *name)
     return 1;
 }
 
+/* A name, and behind it in a column of its own what is said of it. */
+static void print_entry(int width, const char *name, const char *label, const char *text)
+{
+    int column = printf("  %-*s %s", width, name, label);
+
+    cli_wrap_on_terminal(text, column, width + 3 + (*label ? 2 : 0));
+}
+
 static void print_text(const char *what)
 {
     if (!*what || !strcmp(what, "algorithms")) {
-        printf("Algorithms (cost: a latency, b time per byte, p ranks, n bytes):\n");
+        printf("Algorithms (cost: a latency, b time per byte, p ranks, n bytes; other letters:\n"
+               "'banyan help ALGORITHM'):\n");
         for (int i = 0; i < banyan_algorithm_count(); i++) {
             const banyan_algorithm *a = banyan_algorithm_at(i);
 
-            printf("  %-20s %s\n", a->name, a->summary);
+            print_entry(20, a->name, "", a->summary);
             if (a->cost)
-                printf("  %-20s   cost: %s\n", "", a->cost);
+                print_entry(20, "", "  cost: ", a->cost);
             if (a->paper)
-                printf("  %-20s   source: %s\n", "", a->paper);
+                print_entry(20, "", "  source: ", a->paper);
         }
     }
     if (!*what || !strcmp(what, "networks")) {
         printf("%sNetworks, as strings:\n", *what ? "" : "\n");
         for (int i = 0; i < banyan_generator_count(); i++)
-            printf("  %-28s %s\n", banyan_generator_at(i)->form, banyan_generator_at(i)->summary);
+            print_entry(28, banyan_generator_at(i)->form, "", banyan_generator_at(i)->summary);
     }
     if (!*what || !strcmp(what, "imports")) {
         printf("%sNetworks, as files (besides our own JSON):\n", *what ? "" : "\n");
         for (int i = 0; i < banyan_importer_count(); i++)
-            printf("  %-28s %s\n", banyan_importer_at(i)->name, banyan_importer_at(i)->summary);
+            print_entry(28, banyan_importer_at(i)->name, "", banyan_importer_at(i)->summary);
     }
     if (!*what || !strcmp(what, "policies")) {
         printf("%sGradient policies, for banyan train:\n", *what ? "" : "\n");
         for (int i = 0; i < banyan_policy_count(); i++) {
-            printf("  %-20s %s\n", banyan_policy_at(i)->name, banyan_policy_at(i)->summary);
+            print_entry(20, banyan_policy_at(i)->name, "", banyan_policy_at(i)->summary);
             if (banyan_policy_at(i)->paper)
-                printf("  %-20s   source: %s\n", "", banyan_policy_at(i)->paper);
+                print_entry(20, "", "  source: ", banyan_policy_at(i)->paper);
         }
     }
     if (!*what || !strcmp(what, "transports")) {
         printf("%sTransports, for BANYAN_TRANSPORT:\n", *what ? "" : "\n");
         for (int i = 0; i < banyan_transport_count(); i++)
-            printf("  %-20s %s%s\n", banyan_transport_at(i)->name, banyan_transport_at(i)->summary,
-                   is_there(banyan_transport_at(i)) ? "" : " (not in this build)");
+            print_entry(20, banyan_transport_at(i)->name,
+                        is_there(banyan_transport_at(i)) ? "" : "(not in this build) ",
+                        banyan_transport_at(i)->summary);
     }
 }
 

@@ -40,18 +40,27 @@ const cli_verb *cli_verb_find(const char *name)
     return NULL;
 }
 
-static int unknown_verb(const char *word)
+static int has_json(int count, char **words)
+{
+    while (count && strcmp(words[count - 1], "--json") != 0)
+        count--;
+    return count > 0;
+}
+
+static int unknown_verb(const char *word, int is_json)
 {
     const char *names[64];
+    char sentence[256];
     int near;
 
     for (int i = 0; i < cli_verb_count(); i++)
         names[i] = verbs[i]->name;
     near = banyan_near_find(word, names, cli_verb_count());
     if (near >= 0)
-        fprintf(stderr, "banyan: no verb is named %s (did you mean %s?)\n", word, names[near]);
+        snprintf(sentence, sizeof sentence, "no verb is named %.99s (did you mean %s?)", word, names[near]);
     else
-        fprintf(stderr, "banyan: no verb is named %s; 'banyan --help' shows them all\n", word);
+        snprintf(sentence, sizeof sentence, "no verb is named %.99s; 'banyan --help' shows them all", word);
+    cli_complain("banyan", sentence, CLI_USAGE, is_json);
     return CLI_USAGE;
 }
 
@@ -108,11 +117,12 @@ int main(int count, char **words)
     if (!strcmp(words[1], "--help") || !strcmp(words[1], "-h"))
         words[1] = "help";
     if (!strcmp(words[1], "--version") || !strcmp(words[1], "-V") || !strcmp(words[1], "version")) {
-        printf("banyan %d.%d.%d\n", BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH);
+        printf(has_json(count, words) ? "{\"version\":\"%d.%d.%d\"}\n" : "banyan %d.%d.%d\n",
+               BANYAN_VERSION_MAJOR, BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH);
         return CLI_OK;
     }
     verb = cli_verb_find(words[1]);
     if (!verb)
-        return unknown_verb(words[1]);
+        return unknown_verb(words[1], has_json(count, words));
     return run_verb(verb, count - 2, words + 2);
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "core/alloc.h"
@@ -64,6 +65,13 @@ banyan_status cli_print(banyan_text *text, banyan_error *err)
 
 void cli_say_written(const cli_arguments *arguments, const char *path)
 {
-    if (path && strcmp(path, "-") != 0 && !cli_has(arguments, "json") && !cli_has(arguments, "quiet"))
+    struct stat facts;
+    char size[32];
+
+    if (!path || !strcmp(path, "-") || cli_has(arguments, "json") || cli_has(arguments, "quiet"))
+        return;
+    if (stat(path, &facts) == 0 && S_ISREG(facts.st_mode))
+        printf("written to %s (%s)\n", path, banyan_show_bytes((double)facts.st_size, size, sizeof size));
+    else
         printf("written to %s\n", path);
 }

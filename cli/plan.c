@@ -77,7 +77,7 @@ static void print_summary(const result *made, double bound)
             printf(": %.1f %% of the bound", 100 * figures->bytes_per_s / bound);
         printf("\n");
     }
-    printf("  predicted %s by the %s model; planned and proven in %s\n",
+    printf("  predicted %s by the %s model; built and proven in %s\n",
            banyan_show_seconds(figures->predicted_s, time, sizeof time), figures->model,
            banyan_show_seconds(figures->planning_s, planning, sizeof planning));
     if (figures->explanation)
@@ -192,6 +192,7 @@ static banyan_status make(const cli_arguments *arguments, cli_question *question
     } else {
         cli_planning_begin(&waiting, arguments);
         config->progress = cli_planning_count;
+        config->begins = cli_planning_name;
         config->context = &waiting;
     }
     status = banyan_plan_create(question->topology, config, out, err);
@@ -213,6 +214,9 @@ static int run(const cli_arguments *arguments)
         !cli_has(arguments, "output"))
         return cli_usage_error(arguments,
                                "a Chakra trace is a file for each rank: -o NAME writes NAME.RANK.et");
+    if (cli_has(arguments, "json") && cli_has(arguments, "format") && !cli_has(arguments, "output"))
+        return cli_usage_error(
+            arguments, "--json and --format both print to standard output: name a file for one with -o");
     status = cli_question_load(arguments, arguments->words[0], &question, &err);
     if (status)
         return cli_fail(arguments, status, &err);

@@ -3,11 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/file.h"
-#include "core/progress.h"
 #include "question.h"
+#include "waiting.h"
 
 static const cli_option options[] = {
     {"algo", 'a', "NAMES", "algorithms to compare, such as ring,forest; the fastest is shown (default: all)"},
@@ -32,29 +31,22 @@ static void print_summary(const cli_question *question, const banyan_report_info
            banyan_show_bytes((double)length, file, sizeof file));
 }
 
-static void show_progress(void *context, int done, int all)
-{
-    banyan_progress *bar = context;
-
-    bar->total = (size_t)all;
-    banyan_progress_set(bar, (size_t)done);
-}
-
 static banyan_status make(const cli_arguments *arguments, cli_question *question, char **out,
                           banyan_report_info *info, banyan_error *err)
 {
     banyan_report_config config = BANYAN_REPORT_CONFIG_INITIALIZER;
-    banyan_progress bar;
+    cli_waiting waiting;
     banyan_status status;
 
-    banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 1);
+    cli_planning_begin(&waiting, arguments);
     question->config.algorithm = cli_get(arguments, "algo");
-    question->config.progress = config.progress = show_progress;
-    question->config.context = config.context = &bar;
+    question->config.begins = cli_planning_name;
+    question->config.progress = config.progress = cli_planning_count;
+    question->config.context = config.context = &waiting;
     config.format = cli_has(arguments, "json") ? "json" : "html";
     config.trace = cli_get(arguments, "trace");
     status = banyan_report_create(question->topology, &question->config, &config, out, info, err);
-    banyan_progress_end(&bar);
+    cli_waiting_end(&waiting);
     return status;
 }
 
@@ -77,14 +69,35 @@ static banyan_status write_report(const cli_arguments *arguments, cli_question *
     return status;
 }
 
+/* A file is what its ending says: no picture.png holds a page, no page.html data. */
+static int has_ending(const char *path, const char *ending)
+{
+    size_t length = strlen(path), tail = strlen(ending);
+
+    return length > tail && !strcmp(path + length - tail, ending);
+}
+
+static int is_page_name(const char *path)
+{
+    const char *name = strrchr(path, '/');
+
+    return !strchr(name ? name : path, '.') || has_ending(path, ".html") || has_ending(path, ".htm");
+}
+
 static int run(const cli_arguments *arguments)
 {
+    const char *path = cli_get(arguments, "output");
     cli_question question;
     banyan_error err;
     banyan_status status;
 
     if (!arguments->word_count)
         return cli_usage_error(arguments, "name a network: a file or a string such as hosts:2+3");
+    if (path && cli_has(arguments, "json") && (has_ending(path, ".html") || has_ending(path, ".htm")))
+        return cli_usage_error(arguments, "%s: --json writes the data, not the page; name the file .json",
+                               path);
+    if (path && !cli_has(arguments, "json") && !is_page_name(path))
+        return cli_usage_error(arguments, "%s: a report is a page: name it .html", path);
     status = cli_question_load(arguments, arguments->words[0], &question, &err);
     if (status)
         return cli_fail(arguments, status, &err);

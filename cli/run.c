@@ -17,6 +17,9 @@
 #include "nccl.h"
 #include "run_job.h"
 
+/* From SYSTEM_PORTS on, Linux gives ports to whoever connects (net.ipv4.ip_local_port_range). */
+enum { FIRST_PORT = 20000, SYSTEM_PORTS = 32768 };
+
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks (default: the workers of --net, else 2)"},
     {"hosts", 0, "LIST",
@@ -42,28 +45,54 @@ static banyan_status make_secret(char *out, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* A port that nobody has at this moment; rank 0 takes it in the next. */
+/* Whether nobody has this port of 127.0.0.1 at this moment; *port 0: receives one. */
+static int is_free(int *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), found;
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    found = fd >= 0 && !bind(fd, (struct sockaddr *)&address, size) &&
+            !getsockname(fd, (struct sockaddr *)&address, &size);
+    if (fd >= 0)
+        close(fd);
+    *port = ntohs(address.sin_port);
+    return found;
+}
+
+/* Torch's rank 0 listens only when its program has begun, seconds from now: at a port below those that the
+ * system gives to whoever connects meanwhile. */
+static int find_torch_port(int root_port)
+{
+    const int count = SYSTEM_PORTS - FIRST_PORT;
+
+    for (int i = 0; i < count; i++) {
+        int port = FIRST_PORT + (root_port + i) % count;
+
+        if (is_free(&port))
+            return port;
+    }
+    return FIRST_PORT;
+}
+
+/* Where ranks meet: at a port that nobody has at this moment; rank 0 takes it in the next. */
 static banyan_status find_root(run_job *job, banyan_error *err)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    char host[24];
-    int fd;
+    int port = 0;
 
     if (job->net) {
-        snprintf(job->root, sizeof job->root, "%s:%d",
-                 run_host_address(job->tree->rank_hosts[0], host, sizeof host), RUN_NET_PORT);
-        return BANYAN_SUCCESS;
+        run_host_address(job->tree->rank_hosts[0], job->root_host, sizeof job->root_host);
+        port = RUN_NET_PORT;
+        job->torch_port = RUN_NET_PORT + 1;
+    } else {
+        snprintf(job->root_host, sizeof job->root_host, "127.0.0.1");
+        if (!is_free(&port))
+            return banyan_fail(err, BANYAN_SYSTEM_ERROR, "no port can be had on 127.0.0.1: %s",
+                               strerror(errno));
+        job->torch_port = find_torch_port(port);
     }
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, size) ||
-        getsockname(fd, (struct sockaddr *)&address, &size)) {
-        if (fd >= 0)
-            close(fd);
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "no port can be had on 127.0.0.1: %s", strerror(errno));
-    }
-    close(fd);
-    snprintf(job->root, sizeof job->root, "127.0.0.1:%d", ntohs(address.sin_port));
+    snprintf(job->root, sizeof job->root, "%s:%d", job->root_host, port);
     return BANYAN_SUCCESS;
 }
 

@@ -109,19 +109,15 @@ static void set_variable(void *context, const char *name, const char *value)
     setenv(name, value, 0); /* the user's own word counts more */
 }
 
-/* torch's own variables, for programs that know nothing of Banyan. */
-static void set_nccl(const run_job *job, int rank, int local_rank)
+/* torchrun's own variables, for programs that know nothing of Banyan. */
+static void set_torch(const run_job *job, int rank, int local_rank, int local_count)
 {
-    const char *colon = strrchr(job->root, ':');
-    char host[sizeof job->root];
-
-    nccl_variables(0, set_variable, NULL, NULL);
-    snprintf(host, sizeof host, "%.*s", (int)(colon - job->root), job->root);
     set_number("RANK", rank);
     set_number("WORLD_SIZE", job->rank_count);
     set_number("LOCAL_RANK", local_rank);
-    setenv("MASTER_ADDR", host, 1);
-    set_number("MASTER_PORT", atoi(colon + 1) + 1);
+    set_number("LOCAL_WORLD_SIZE", local_count);
+    setenv("MASTER_ADDR", job->root_host, 1);
+    set_number("MASTER_PORT", job->torch_port);
 }
 
 static void set_environment(const run_job *job, int rank)
@@ -143,8 +139,9 @@ static void set_environment(const run_job *job, int rank)
         setenv(BANYAN_JOB_TOPO, job->spec, 0);
         setenv(BANYAN_JOB_IFNAME, RUN_NET_INTERFACE, 0);
     }
+    set_torch(job, rank, before, together);
     if (job->uses_nccl)
-        set_nccl(job, rank, before);
+        nccl_variables(0, set_variable, NULL, NULL);
 }
 
 /* Rank 0 gets our input, unless that is a terminal, from which a background group cannot read. */

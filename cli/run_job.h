@@ -12,7 +12,7 @@ typedef struct {
     int rank_count;
     int is_tagged;     /* each line of output begins with its rank */
     int is_quiet;      /* say nothing about failures */
-    int uses_nccl;     /* NCCL's variables, and torch's, are set for the plugin */
+    int uses_nccl;     /* NCCL's variables are set for the plugin */
     int spare_count;   /* up to this many ranks may fail before the others are ended, */
     int quorum;        /* as long as those that are left may go on (bootstrap/quorum.h) */
     double timeout_s;  /* 0: none */
@@ -21,7 +21,8 @@ typedef struct {
     char hosts_spec[RUN_LONGEST_HOSTS + 20];
     const run_tree *tree;
     const run_net *net;
-    char root[64], secret[65];
+    char root_host[24], root[64], secret[65];
+    int torch_port; /* on root_host, where torch keeps its store */
 } run_job;
 
 typedef struct {

@@ -109,7 +109,9 @@ static void make_ascii(char *text)
 {
     static const struct {
         const char *from, *to;
-    } letters[] = {{"\u2500", "-"}, {"\u2502", "|"}, {"\u251c", "|"}, {"\u2514", "`"}, {"\u00d7", "x"}};
+    } letters[] = {{"\u2500", "-"}, {"\u2502", "|"},   {"\u251c", "|"},   {"\u2514", "`"},
+                   {"\u00d7", "x"}, {"\u2573", "X"},   {"\u254c", "~"},   {"\u254e", "!"},
+                   {"\u250a", ":"}, {"\u2026", "..."}, {"\u22ef", "..."}, {"\u22ee", ":"}};
     char *to = text;
 
     while (*text) {
@@ -121,8 +123,9 @@ static void make_ascii(char *text)
             *to++ = *text++;
             continue;
         }
-        *to++ = *letters[i].to;
         text += strlen(letters[i].from);
+        for (const char *letter = letters[i].to; *letter; letter++) /* never more bytes than were there */
+            *to++ = *letter;
     }
     *to = 0;
 }
@@ -199,6 +202,8 @@ static int run(const cli_arguments *arguments)
     if (which != 3 && cli_has(arguments, "format"))
         return cli_usage_error(arguments, "--format is for draw; %s %s", action,
                                which == 1 || which == 4 ? "writes JSON" : "prints text");
+    if (which == 3 && cli_has(arguments, "json"))
+        return cli_usage_error(arguments, "draw prints a drawing; show and convert print JSON");
     if (which < 4 && arguments->word_count < 2)
         return cli_usage_error(arguments, "%s needs a network: a file or a string such as hosts:2+3", action);
     status = which == 4 ? banyan_topology_discover(&topology, &err)

@@ -246,6 +246,7 @@ static banyan_status simulate_all(training *t, banyan_error *err)
     banyan_progress_begin(&t->bar, STDERR_FILENO, cli_has(t->arguments, "quiet"), t->config.model,
                           (size_t)(t->algorithm_count * t->size_count));
     for (int a = 0; !status && a < t->algorithm_count; a++) {
+        banyan_progress_name(&t->bar, t->algorithms[a]);
         for (int i = 0; !status && i < t->size_count; i++) {
             status = simulate_size(t, t->algorithms[a], i, err);
             banyan_progress_set(&t->bar, (size_t)(a * t->size_count + i + 1));

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "core/file.h"
+#include "style.h"
 #include "waiting.h"
 
 static const cli_option options[] = {
@@ -24,11 +25,12 @@ static void add_text(banyan_text *text, const char *path, int is_quiet, const ba
                      const banyan_verdict_info *info)
 {
     if (!info->problem_count && !is_quiet)
-        banyan_text_add(text, "%s: proven\n", path);
+        banyan_text_add(text, "%s: %sproven%s\n", path, cli_style_on(CLI_GREEN), cli_style_off());
     if (!info->problem_count && !info->is_same_bits && !is_quiet)
         banyan_text_add(text, "%s: note: %s\n", path, info->note);
     for (size_t i = 0; i < info->shown_count; i++)
-        banyan_text_add(text, "%s: %s\n", path, banyan_verdict_problem(verdict, i));
+        banyan_text_add(text, "%s: %s%s%s\n", path, cli_style_on(CLI_RED), banyan_verdict_problem(verdict, i),
+                        cli_style_off());
     if (info->problem_count > info->shown_count)
         banyan_text_add(text, "%s: and %zu problems more\n", path, info->problem_count - info->shown_count);
 }

@@ -21,7 +21,9 @@ static void *tick(void *argument)
 
         pthread_cond_timedwait(&waiting->changed, &waiting->lock, &until);
         if (!waiting->is_over)
-            banyan_progress_set(&waiting->bar, (size_t)((banyan_clock_ns() - began_ns) / 1000000000));
+            banyan_progress_set(&waiting->bar, waiting->is_counted
+                                                   ? waiting->bar.done
+                                                   : (size_t)((banyan_clock_ns() - began_ns) / 1000000000));
     }
     pthread_mutex_unlock(&waiting->lock);
     return NULL;
@@ -38,14 +40,19 @@ static void init(cli_waiting *waiting)
     pthread_condattr_destroy(&attributes);
 }
 
-void cli_waiting_begin(cli_waiting *waiting, const cli_arguments *arguments, const char *label)
+static void begin(cli_waiting *waiting, const cli_arguments *arguments, const char *label, int total)
 {
-    *waiting = (cli_waiting){.is_over = 0};
-    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), label, 0);
+    *waiting = (cli_waiting){.is_counted = total > 0};
+    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), label, (size_t)total);
     if (waiting->bar.descriptor < 0)
         return;
     init(waiting);
     waiting->is_shown = pthread_create(&waiting->thread, NULL, tick, waiting) == 0;
+}
+
+void cli_waiting_begin(cli_waiting *waiting, const cli_arguments *arguments, const char *label)
+{
+    begin(waiting, arguments, label, 0);
 }
 
 void cli_waiting_end(cli_waiting *waiting)
@@ -63,14 +70,34 @@ void cli_waiting_end(cli_waiting *waiting)
 
 void cli_planning_begin(cli_waiting *waiting, const cli_arguments *arguments)
 {
-    *waiting = (cli_waiting){.is_over = 0};
-    banyan_progress_begin(&waiting->bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 0);
+    int algorithms = 0;
+
+    while (banyan_algorithm_name(algorithms))
+        algorithms++;
+    begin(waiting, arguments, "planning", algorithms);
 }
 
 void cli_planning_count(void *context, int done, int all)
 {
     cli_waiting *waiting = context;
 
+    if (!waiting->is_shown)
+        return;
+    pthread_mutex_lock(&waiting->lock);
+    if ((size_t)done < waiting->bar.done) /* other steps begin */
+        waiting->bar.begun_ns = banyan_clock_ns();
     waiting->bar.total = (size_t)all;
     banyan_progress_set(&waiting->bar, (size_t)done);
+    pthread_mutex_unlock(&waiting->lock);
+}
+
+void cli_planning_name(void *context, const char *algorithm)
+{
+    cli_waiting *waiting = context;
+
+    if (!waiting->is_shown)
+        return;
+    pthread_mutex_lock(&waiting->lock);
+    banyan_progress_name(&waiting->bar, algorithm);
+    pthread_mutex_unlock(&waiting->lock);
 }

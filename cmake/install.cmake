@@ -60,7 +60,7 @@ install(FILES ${PROJECT_BINARY_DIR}/links/banyan DESTINATION ${python_folder})
 file(CREATE_LINK ${PROJECT_SOURCE_DIR}/bindings/python ${PROJECT_BINARY_DIR}/share/banyan/python SYMBOLIC)
 
 # Man pages: a page's first line is its title, which man shows by itself; all other headings go up by one. lowdown leaves the
-# asterisks of bold and italic words after a bracket, which sed turns into roff.
+# asterisks of bold and italic words after a bracket and within a word, which sed turns into roff.
 find_program(LOWDOWN lowdown)
 set(man_pages)
 function(add_man_page source name section)
@@ -72,7 +72,7 @@ function(add_man_page source name section)
             | ${LOWDOWN} -s -t man --nroff-nolinks --out-no-smarty --parse-no-super --parse-no-intraemph -M shiftheadinglevelby=-1 -M title=${title}
               -M section=${section} -M "source=Banyan ${PROJECT_VERSION}" -M volume=Banyan -
             | sed -e "/^[.]S[HS]$/N" -e "s/^\\([.]S[HS]\\)\\n/\\1 /"
-                  -e "s/\\([[(|]\\)[*][*]\\([^* ][^*]*\\)[*][*]/\\1\\\\fB\\2\\\\fR/g" -e "s/[*]\\([A-Z][A-Z0-9_]*\\)[*]/\\\\fI\\1\\\\fR/g" > ${page}
+                  -e "s/\\([[(|]\\)[*][*]\\([^* ][^*]*\\)[*][*]/\\1\\\\fB\\2\\\\fR/g" -e "s/[*]\\([A-Za-z][A-Za-z0-9_|]*\\)[*]/\\\\fI\\1\\\\fR/g" > ${page}
     DEPENDS ${source} VERBATIM)
   set(man_pages ${man_pages} ${page} PARENT_SCOPE)
   install(FILES ${page} DESTINATION ${CMAKE_INSTALL_MANDIR}/man${section})

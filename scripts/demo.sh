@@ -71,5 +71,6 @@ cat << END
   banyan topo discover                          this machine
   banyan plan dgx1 --format msccl -o dgx1.xml   for RCCL and MSCCL
   banyan --help                                 everything; man pages come with 'make install'
-The command line is $banyan
+In this shell, this finds it:
+  export PATH=$(dirname "$banyan"):\$PATH
 END

@@ -66,17 +66,22 @@ else
     give_up "only root can install packages"
 fi
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+# Of what apt-get says, how much it fetches, before it does.
 run() {
-    $as_root env DEBIAN_FRONTEND=noninteractive "$@" > "$log" 2>&1
+    rm -f "$place/failed"
+    { $as_root env DEBIAN_FRONTEND=noninteractive LC_ALL=C "$@" 2>&1 || : > "$place/failed"; } | tee "$place/log" |
+        sed -un 's/^Need to get \(.*\) of archives.*/setup: fetching \1/p
+            s/^After this operation, \(.*\) of additional disk space.*/setup: taking \1 on disk/p'
+    [ ! -e "$place/failed" ]
 }
 
 echo "setup: installing$wanted"
 # A fresh machine has no package lists, and an old one may have stale ones: update only when it is needed.
 if ! run apt-get install -y --no-install-recommends $wanted; then
     if ! run apt-get update || ! run apt-get install -y --no-install-recommends $wanted; then
-        cat "$log" >&2
+        cat "$place/log" >&2
         give_up "apt-get failed"
     fi
 fi

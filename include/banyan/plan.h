@@ -66,7 +66,7 @@ BANYAN_API banyan_status banyan_topology_export(const banyan_topology *topology,
 BANYAN_API banyan_status banyan_topology_save(const banyan_topology *topology, const char *path,
                                               banyan_error *err);
 
-/* PLAN_INVALID with the names of two workers unless all active workers can reach one another: nothing can
+/* INVALID_ARGUMENT with the names of two workers unless all active workers can reach one another: nothing can
  * be planned for them. active: "0,1,4-7", names, or NULL for all workers; *count, where it is not NULL,
  * receives how many they are. */
 BANYAN_API banyan_status banyan_topology_check(const banyan_topology *topology, const char *active,
@@ -249,13 +249,14 @@ typedef struct {
     int timeout_ms;
     void (*progress)(void *context, int done, int all); /* of auto: after each algorithm */
     void *context;
+    void (*begins)(void *context, const char *algorithm); /* of auto: before each algorithm */
 } banyan_plan_config;
 
 #define BANYAN_PLAN_CONFIG_MAGIC 0xba27a203u
 #define BANYAN_PLAN_CONFIG_INITIALIZER                                                                       \
     {                                                                                                        \
         sizeof(banyan_plan_config), BANYAN_PLAN_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, 0, 0, NULL,   \
-            NULL, NULL, NULL, NULL, 0, NULL, NULL                                                            \
+            NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL                                                      \
     }
 
 /* config may be NULL. */
@@ -365,7 +366,7 @@ typedef struct {
     double reduce_bytes_per_s; /* fluid: at which a worker adds; default: at once */
     const char *flow;          /* flit: "packet" (default), or "message": one head flit per message */
     const char *flit; /* flit: further settings, "clock=1GHz,vcs=4,...", as banyan-sim(1) lists them */
-    void (*progress)(void *context, size_t done, size_t all); /* fluid: messages */
+    void (*progress)(void *context, size_t done, size_t all); /* fluid: messages; flit: packets */
     void *context;
 } banyan_predict_config;
 

@@ -31,7 +31,8 @@ typedef struct {
     const banyan_parameter *parameters; /* what the user set, of the algorithm's options */
     int parameter_count;
     void (*watch)(void *context, int done, int all); /* told of each candidate as it is made; NULL: nobody */
-    void *watch_context;
+    void (*begins)(void *context, const char *algorithm); /* and before; NULL: nobody */
+    void *watch_context;                                  /* of both */
     const banyan_budget *budget; /* how hard to look; NULL: as the effort 'measure' has it */
 } banyan_problem;
 

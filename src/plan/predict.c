@@ -156,6 +156,8 @@ static banyan_status run_flit(const question *asked, banyan_prediction *out, ban
 
     if (!status)
         status = banyan_read_flit_settings(asked->flow, asked->flit, asked->options.lockstep, &settings, err);
+    settings.progress = asked->options.progress;
+    settings.context = asked->options.context;
     if (!status)
         status = cut(asked, out, err);
     if (!status)

@@ -100,6 +100,7 @@ static banyan_status read(const banyan_plan_config *config, banyan_plan_problem 
     problem->bytes = config->bytes ? config->bytes : BANYAN_PLAN_DEFAULT_BYTES;
     problem->is_size_open = !config->bytes;
     problem->watch = config->progress;
+    problem->begins = config->begins;
     problem->watch_context = config->context;
     if (!status)
         status = banyan_topology_parse_active(problem->topology, config->active, &out->active,

@@ -136,8 +136,11 @@ static banyan_status find_curves(gathering *g, banyan_error *err)
     for (int i = 0; i < SIZES; i++)
         g->sizes[i] = (size_t)1024 << (2 * i);
     for (size_t i = 0; !status && i < points; i++) {
-        status = predict_point(&g->plans[i / SIZES], g->problem.problem.topology, g->sizes[i % SIZES],
-                               &g->curves[i], err);
+        const banyan_plan *plan = &g->plans[i / SIZES];
+
+        if (g->problem.problem.begins)
+            g->problem.problem.begins(g->problem.problem.watch_context, plan->algorithm->name);
+        status = predict_point(plan, g->problem.problem.topology, g->sizes[i % SIZES], &g->curves[i], err);
         if (g->config->progress)
             g->config->progress(g->config->context, (int)i + 1, (int)points);
     }

@@ -115,6 +115,12 @@ static void tell(const banyan_problem *problem, int done, int all)
         problem->watch(problem->watch_context, done, all);
 }
 
+static void tell_name(const banyan_problem *problem, const banyan_algorithm *algorithm)
+{
+    if (problem->begins)
+        problem->begins(problem->watch_context, algorithm->name);
+}
+
 /* Whether there is time for the next candidate. */
 static banyan_status check_deadline(int64_t deadline_ns, int done, int all, banyan_error *err)
 {
@@ -153,8 +159,10 @@ static banyan_status make_one(search *s, const banyan_algorithm *algorithm, cons
                               make_plan *how, banyan_error *err)
 {
     banyan_plan *plan = &s->plans[s->built++];
-    banyan_status status = make_candidate(algorithm, variant, s->problem, s->effort, how, plan, err);
+    banyan_status status;
 
+    tell_name(s->problem, algorithm);
+    status = make_candidate(algorithm, variant, s->problem, s->effort, how, plan, err);
     s->decided += how == banyan_plan_make_with || !plan->schedule;
     return status ? status : go_on(s, err);
 }
@@ -241,6 +249,7 @@ static banyan_status advance(search *s, banyan_plan *plan, double *best_s, banya
         if (!status)
             return BANYAN_SUCCESS;
     } else {
+        tell_name(s->problem, plan->algorithm);
         status = prove_and_predict(plan, s->problem, s->effort, &why_not);
     }
     s->decided++;

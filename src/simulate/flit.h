@@ -61,6 +61,8 @@ typedef struct {
     int normal_flits;   /* of one such packet */
     uint64_t seed;      /* of that traffic */
     int is_plain; /* every cycle of every node one by one: slow, the same result, to check the rest by */
+    void (*progress)(void *context, size_t done, size_t all); /* packets that have arrived; NULL: nobody */
+    void *context;
 } banyan_flit_settings;
 
 /* The paper's Table III: 4 channels (of 318 flits on 150 ns links), 16 B flits, 256 B packets, cut-through;

@@ -172,9 +172,16 @@ static banyan_status run_traffic(flit_fabric *f, int64_t until, banyan_error *er
     return status;
 }
 
+/* Every few hundred windows of cycles, which take milliseconds. */
+static void tell(const flit_job *job, int64_t window)
+{
+    if (job && job->settings.progress && window % 256 == 0)
+        job->settings.progress(job->settings.context, job->packets_here, job->packets);
+}
+
 banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until, banyan_error *err)
 {
-    int64_t allowed = patience(f, job), look_at = allowed, now, last = -1;
+    int64_t allowed = patience(f, job), look_at = allowed, now, last = -1, windows = 0;
 
     if (!job && flit_cycle_suits(f))
         return run_traffic(f, until, err);
@@ -192,6 +199,7 @@ banyan_status flit_engine_run(flit_fabric *f, const flit_job *job, int64_t until
                 f->wake[v] = flit_router_run(f, &f->routers[v], f->settings.is_plain ? now : f->wake[v], end);
         if (f->has_failed)
             return banyan_fail_memory(err);
+        tell(job, ++windows);
         if (now >= look_at) {
             if (has_starved(f, now, allowed))
                 return fail_stuck(f, job, now, STARVATION, err);

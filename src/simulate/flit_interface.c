@@ -106,10 +106,13 @@ void flit_interface_deliver(flit_fabric *f, flit_interface *i, int32_t packet, i
 
     if (owner < 0) {
         deliver_normal(f, i, &f->packets[packet], at);
-    } else if (--i->job->packets_left[owner] == 0) {
-        if (!flit_queue_push(&i->arrivals, (flit_message){.transfer = owner, .from = at + 1}))
-            f->has_failed = 1;
-        flit_interface_wake(i, at + 1);
+    } else {
+        i->job->packets_here++;
+        if (--i->job->packets_left[owner] == 0) {
+            if (!flit_queue_push(&i->arrivals, (flit_message){.transfer = owner, .from = at + 1}))
+                f->has_failed = 1;
+            flit_interface_wake(i, at + 1);
+        }
     }
     flit_packet_drop(f, packet);
 }

@@ -65,6 +65,7 @@ static banyan_status weigh(flit_job *job, size_t bytes, banyan_error *err)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "transfer %zu has %lld flits, more than 2^31", i,
                                (long long)flits);
         job->packets_left[i] = (int32_t)flit_job_packets(job, (int)i);
+        job->packets += (size_t)job->packets_left[i];
         job->round_left[t->round]++;
         if (flits > job->round_flits[t->round])
             job->round_flits[t->round] = flits;

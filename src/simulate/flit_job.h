@@ -22,6 +22,7 @@ typedef struct {
     flit_waiters send_on_apply, apply_on_apply, apply_on_send;
     int64_t *start, *bytes; /* of each transfer's interval */
     int32_t *packets_left;  /* that have not arrived */
+    size_t packets, packets_here;
     int32_t *send_wait, *apply_wait;
     uint8_t *has_arrived;
     int64_t *begin, *end; /* cycles: first flit, applied */

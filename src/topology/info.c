@@ -88,5 +88,5 @@ banyan_status banyan_topology_check(const banyan_topology *topology, const char 
     banyan_free(nodes);
     if (!status && count)
         *count = node_count;
-    return status == BANYAN_INVALID_ARGUMENT ? BANYAN_PLAN_INVALID : status;
+    return status;
 }

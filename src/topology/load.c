@@ -119,9 +119,9 @@ banyan_status banyan_topology_load(const char *spec, banyan_topology **out, bany
         return banyan_fail_memory(err);
     length = cut_at_file(path);
     if (!length && (strchr(path, '/') || ends_with(path, ".json") || ends_with(path, ".xml")))
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                             access(path, F_OK) ? "%s: there is no such file" : "%s: is a folder, not a file",
-                             path);
+        status = banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            access(path, F_OK) ? "%s: No such file or directory" : "%s: is a folder, not a file", path);
     else if (!length)
         status = banyan_topology_generate(spec, out, err);
     else if (spec[length] == ',')

@@ -188,14 +188,16 @@ TEST(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine)
 
 TEST(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine_behind_switches)
 {
-    if (getenv("BANYAN_TEST_ALL"))
-        assert_int_equal(count_flit_losses(SMALL_NETWORKS, LARGE_TORUS, 1), 0);
+    if (!getenv("BANYAN_TEST_ALL"))
+        skip();
+    assert_int_equal(count_flit_losses(SMALL_NETWORKS, LARGE_TORUS, 1), 0);
 }
 
 TEST(forest_is_at_least_as_fast_as_multitree_in_the_flit_engine_on_grids_of_64)
 {
-    if (getenv("BANYAN_TEST_ALL"))
-        assert_int_equal(count_flit_losses(LARGE_TORUS, NETWORKS, 1), 0);
+    if (!getenv("BANYAN_TEST_ALL"))
+        skip();
+    assert_int_equal(count_flit_losses(LARGE_TORUS, NETWORKS, 1), 0);
 }
 
 /* The 94 MiB of 16x16 are more than 64. */

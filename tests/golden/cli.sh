@@ -59,18 +59,28 @@ for verb in "" $("$banyan" --help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\) .*/\1
 done
 expect 0 "  --order RANKS" help ring
 expect_sentence 2 "no page is named flexreduc (did you mean flexreduce?)" help flexreduc
+for page in plan run topology banyan_allreduce; do # paragraphs; tables and code stay as they are
+    wide=$("$banyan" help $page | LC_ALL=C.UTF-8 awk 'length > 80 && !/^[|]/ && !/^    /')
+    [ -z "$wide" ] || { echo "FAILED: banyan help $page has lines of more than 80 columns: $wide" && failed=$((failed + 1)); }
+done
 NO_COLOR=1 BANYAN_COLOR=auto expect 0 "banyan-plan - build" help plan
 if command -v script > /dev/null; then
     bold=$(script -qec "$banyan help plan" /dev/null < /dev/null | grep -c $'\x1b')
     none=$(NO_COLOR=1 script -qec "$banyan help plan" /dev/null < /dev/null | grep -c $'\x1b')
     [ "$bold" -gt 0 ] && [ "$none" = 0 ] || { echo "FAILED: help on a terminal: $bold lines in bold, $none with NO_COLOR" && failed=$((failed + 1)); }
+    [ "$(script -qec "$banyan compare hosts:2+3" /dev/null < /dev/null | grep -c $'^\x1b.1m[*] leaders')" = 1 ] ||
+        { echo "FAILED: compare on a terminal does not stress the choice" && failed=$((failed + 1)); }
+    [ "$(script -qec "NO_COLOR=1 $banyan compare hosts:2+3" /dev/null < /dev/null | grep -c $'\x1b.[0-9]*m')" = 0 ] ||
+        { echo "FAILED: compare with NO_COLOR has colours" && failed=$((failed + 1)); }
+    wide=$(script -qec "$banyan list" /dev/null < /dev/null | tr -d '\r' | LC_ALL=C.UTF-8 awk 'length > 80')
+    [ -z "$wide" ] || { echo "FAILED: banyan list on a terminal has lines of more than 80 columns: $wide" && failed=$((failed + 1)); }
 fi
 
 # Networks.
 expect 0 "5 workers, 3 switches, 14 links" topo show hosts:2+3
 expect 0 '"workers":5,"switches":3,"links":14' topo show hosts:2+3 --json
 expect 0 "reach one another" topo check torus:4x4
-expect 1 "cannot be reached from" topo check ring:4,down=g2
+expect_sentence 2 "the network is disconnected" topo check ring:4,down=g2
 expect 0 "<svg" topo draw ring:4 --format svg
 expect 0 "graph" topo draw ring:4 --format dot
 expect_sentence 2 "the format 'png' is not json, text, dot or svg" topo draw ring:4 --format png
@@ -80,6 +90,12 @@ mkdir a.b
 expect 0 "written to ./a.b/drawing" topo draw ring:4 -o ./a.b/drawing
 LC_ALL=C expect 0 "  |-- 10 Gb/s -- h0 -- 2 x 100 Gb/s -- g0 g1" topo draw hosts:2+3
 LC_ALL=C.UTF-8 expect 0 "├── 10 Gb/s" topo draw hosts:2+3
+LC_ALL=C expect 0 "  ~ g4-g5 50 Gb/s" topo draw torus:16x16,down=g0-g1,down=g0-g16,degrade=g4-g5:0.5,degrade=g4-g20:0.5
+for network in torus:16x16,down=g0-g1,down=g0-g16,degrade=g4-g5:0.5,degrade=g4-g20:0.5 fattree:8x8,down=g0-l0 dgx1 full:64; do
+    ! LC_ALL=C "$banyan" topo draw $network | LC_ALL=C grep -q '[^ -~]' ||
+        { echo "FAILED: LC_ALL=C: topo draw $network is not ASCII" && failed=$((failed + 1)); }
+done
+expect 2 '"error":"draw prints a drawing' topo draw ring:4 --json
 expect_sentence 2 "did you mean draw?" topo drow ring:4
 expect_sentence 2 "did you mean torus" topo show tours:4x4
 expect_sentence 2 "nothere.json" topo show nothere.json
@@ -114,7 +130,14 @@ expect 0 "allreduce of 64 MB over" plan ring:4 --bytes 64MB --algo ring
 expect 0 "allreduce of 61 MiB over" plan ring:4 --bytes 61MiB --algo ring
 expect 0 "this is one flat ring of all workers" plan hosts:2+3 --algo hierarchical
 expect 0 "the same plan: blueconnect, hierarchical, ring" compare hosts:2+3
+[ "$("$banyan" compare hosts:2+3 --bytes 1KiB --effort patient | sed 's/ with --.*//' | grep '^[ *] ' | sort | uniq -d)" = "" ] ||
+    { echo "FAILED: compare --effort patient has rows that are the same" && failed=$((failed + 1)); }
+expect 0 '{"topology":"ring:4","collective":"allreduce","crossovers":[' compare ring:4 --sizes 1KiB-4KiB --json
 expect 2 '{"error":"--root: allreduce has no root","exit_status":2}' plan ring:4 --root 1 --json
+expect 2 '{"error":"unknown option --bogus; see '"'banyan plan --help'"'","exit_status":2}' plan ring:4 --bogus --json
+expect 2 '{"error":"no verb is named comapre (did you mean compare?)","exit_status":2}' comapre ring:4 --json
+expect 0 '{"version":"' --version --json
+expect 0 '{"pages":[{"name":"ring","text":"' help ring --json
 expect 0 '{"networks":[' list networks --json
 expect_sentence 2 "name a network" plan
 expect_sentence 2 "the network is disconnected" plan ring:4,down=g2
@@ -122,6 +145,7 @@ expect_sentence 2 "unexpected argument" plan ring:4 ring:5
 expect_sentence 3 "/nowhere/at/all" plan ring:4 -o /nowhere/at/all
 expect 0 "<algo" plan ring:4 --algo ring --format msccl
 expect 0 "digraph" plan ring:4 --algo ring --format dot
+expect_sentence 2 "--json and --format both print to standard output: name a file for one with -o" plan ring:4 --json --format dot
 expect 0 "traceEvents" plan ring:4 --algo ring --format trace
 expect 0 "  Reduce      2       2  1                    2        32768        16384" \
     plan mesh:2x2 --algo multitree --order yx --bytes 64KiB --format tables
@@ -133,7 +157,9 @@ expect_sentence 2 "the ellipsoid method finds pipelined trees only" plan ring:4 
 expect 0 "do not apply to this network:" compare hosts:2+3
 expect 0 '"results":[' compare hosts:2+3 --json
 expect_sentence 2 "/etc: is a folder, not a file" topo show /etc
-expect_sentence 2 "/nowhere/at/all: there is no such file" topo show /nowhere/at/all
+for verb in "topo show" plan verify; do
+    expect_sentence 2 "/nowhere/at/all: No such file or directory" $verb /nowhere/at/all
+done
 expect_sentence 2 "--bytes: a vector has at least one byte" plan ring:4 --bytes 0 --json
 expect_sentence 2 "--bytes: a vector has at least one byte" compare ring:4 --bytes 0
 expect 0 '"bytes":1099511627776' plan ring:4 --bytes 1TiB --json

@@ -69,6 +69,9 @@ has_lines() { # FILE COUNT
 # What a rank learns.
 expect 0 "rank 2 of 3, 2 of 3 here" -n 3 sh -c 'echo "rank $BANYAN_RANK of $BANYAN_SIZE, $BANYAN_LOCAL_RANK of $BANYAN_LOCAL_SIZE here"'
 expect 0 "127.0.0.1:" -n 1 sh -c 'echo $BANYAN_ROOT'
+expect 0 "torch: 2 of 3, 2 of 3 here, 127.0.0.1" -n 3 sh -c \
+    'echo "torch: $RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE here, $MASTER_ADDR"'
+expect 0 "another port" -n 1 sh -c '[ "$MASTER_ADDR:$MASTER_PORT" = "$BANYAN_ROOT" ] || echo another port $((MASTER_PORT))'
 expect 0 "64 digits" -n 1 sh -c 'echo ${#BANYAN_SECRET} digits'
 one=$("$banyan" run -n 1 sh -c 'echo $BANYAN_SECRET')
 two=$("$banyan" run -n 1 sh -c 'echo $BANYAN_SECRET')

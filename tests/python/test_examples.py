@@ -2,6 +2,7 @@
 """The Python examples, as a user would start them."""
 import os
 import re
+import tempfile
 import unittest
 
 import ranks
@@ -9,6 +10,15 @@ import ranks
 
 def example(count, name, *arguments, **options):
     return ranks.launch(count, [os.path.join(ranks.SOURCE, "examples", name), *arguments], **options)
+
+
+ONLY_TORCH = """
+import torch
+torch.distributed.init_process_group("gloo")
+numbers = torch.tensor([torch.distributed.get_rank() + 1.0])
+torch.distributed.all_reduce(numbers)
+print("sum", numbers.item())
+"""
 
 
 class Examples(unittest.TestCase):
@@ -25,6 +35,14 @@ class Examples(unittest.TestCase):
         self.assertEqual(len(weights), 2, output)
         self.assertEqual(weights[0], weights[1])
         self.assertGreater(float(weights[0]), 0.9)  # towards the sum of the inputs
+
+    def test_a_program_that_knows_only_torch_runs_as_under_torchrun(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as program:
+            program.write(ONLY_TORCH)
+            program.flush()
+            code, output = ranks.launch(2, [program.name])
+        self.assertEqual(code, 0, output)
+        self.assertEqual(output.count("sum 3.0"), 2, output)
 
     def test_losses_are_the_same_with_both_backends(self):
         curves = []

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Programs that were built with the last version still work: the interface of the headers holds all of tests/data/abi/VERSION.txt, of
-# the highest version below this one. What would break them is noticed. Arguments: source folder, command line.
+# the highest version that has been released: this one, or before it is, the one below. What would break them is noticed. Arguments: source folder, command line.
 set -u
 source=$(cd "$1" && pwd)
 for tool in python3 cc; do
@@ -17,8 +17,12 @@ complain() {
 }
 
 version=$(sed -n 's/^project(banyan VERSION \([0-9.]*\) .*/\1/p' "$source/CMakeLists.txt")
-last=$({ basename -s .txt "$source"/tests/data/abi/*.txt && echo "$version"; } | sort -uV | grep -x -B1 -F "$version" | head -n 1)
-[ "$last" != "$version" ] || complain "tests/data/abi has no version before $version"
+last=$(for each in $(basename -s .txt "$source"/tests/data/abi/*.txt); do
+    printf '%s\n' "$each" "$version" | sort -CV && echo "$each"
+done | sort -V | tail -n 1)
+[ -n "$last" ] || complain "tests/data/abi has no version up to $version"
+released=$(sed -n 's/^## \[\([0-9.]*\)\].*/\1/p' "$source/CHANGELOG.md" | head -n 1)
+[ "$last" = "$released" ] || complain "CHANGELOG.md says that $released is the last version, and tests/data/abi has $last"
 python3 "$source/scripts/abi.py" compare "$source/tests/data/abi/$last.txt" > "$place/log" ||
     complain "programs built with $last break, so SOVERSION has to change:"$'\n'"$(cat "$place/log")"
 

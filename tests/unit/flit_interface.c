@@ -234,11 +234,12 @@ TEST(starvation_is_found_and_told)
     banyan_topology_destroy(t);
 }
 
-/* Each message takes 4,000 cycles to pass where it is alone, but two share a cable for 8,000; all move. */
+/* Each message takes 4,000 cycles to pass where it is alone, but three share a cable for 12,000; all move. */
 TEST(long_messages_that_move_do_not_starve)
 {
     banyan_topology *t = flit_load("ring:6,gbps=128,latency=10ns");
     banyan_flit_settings settings = banyan_flit_defaults();
+    banyan_flit_report *report;
     banyan_error err;
     banyan_schedule *s;
     banyan_builder b;
@@ -251,8 +252,10 @@ TEST(long_messages_that_move_do_not_starve)
     settings.flow = BANYAN_FLOW_MESSAGE;
     settings.virtual_channels = 16; /* one for each, whatever the class */
     settings.patience_cycles = 1000;
-    if (banyan_flit_run(s, t, 1 << 18, &settings, NULL, NULL, &err))
+    if (banyan_flit_run(s, t, 1 << 18, &settings, NULL, &report, &err))
         fail_msg("%s", err.text);
+    assert_in_range(report->applied_cycles, 3 * 4096, 3 * 4096 + 200); /* and the way, and their heads */
+    banyan_flit_report_destroy(report);
     banyan_schedule_destroy(s);
     banyan_topology_destroy(t);
 }

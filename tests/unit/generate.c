@@ -611,8 +611,8 @@ TEST(loads_files_and_generators_by_one_name)
     check_load("ring:5,gbps=1", 5, 10, NULL);
     check_load("matrix.csv", 2, 2, NULL);
     check_load("a.json,gbps=3", 0, 0, "'gbps=3' is neither down=..., degrade=... nor deal=rr");
-    check_load("b.json", 0, 0, "b.json: there is no such file");
-    check_load("x/y,down=g0", 0, 0, "x/y: there is no such file");
+    check_load("b.json", 0, 0, "b.json: No such file or directory");
+    check_load("x/y,down=g0", 0, 0, "x/y: No such file or directory");
     check_load("empty.json", 0, 0, "empty.json: ");
     check_load("bad.json", 0, 0, "bad.json: ");
     check_load("torsu:3", 0, 0, "did you mean torus");

@@ -148,4 +148,11 @@ PATH=$place/bin:$PATH DESTDIR=$place/package cmake --install "$build" --prefix "
 PATH=$place/bin:$PATH cmake --install "$build" --prefix "$prefix" > "$place/log" 2>&1 || fail "cmake --install again failed"
 [ -s "$place/calls" ] || fail "ldconfig is not called"
 ! pkg-config --libs banyan | grep -q rpath || fail "banyan.pc names a folder where the loader looks anyway"
-echo "what is installed can be used"
+
+# Other tests may install from this folder, too, and write the list anew.
+if cp "$build/install_manifest.txt" "$place/" && ! grep -qv "^$prefix/" "$place/install_manifest.txt"; then
+    DESTDIR='' "$source/scripts/uninstall.sh" "$place" > "$place/log" 2>&1 || fail "scripts/uninstall.sh failed"
+    { find "$prefix" ! -type d; find "$prefix" -name banyan; } > "$place/log"
+    [ ! -s "$place/log" ] || fail "this is left after 'make uninstall':"
+fi
+echo "what is installed can be used and removed"

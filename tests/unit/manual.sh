@@ -90,7 +90,7 @@ check_settings() {
 check_help() {
     local name
     for name in $(cat "$place/calls" "$place/settings"); do
-        "$banyan" help "$name" 2>&1 | grep -q "\b$name\b.* - " || complain "'banyan help $name' does not show its page"
+        "$banyan" help "$name" 2>&1 | head -n 10 | tr '\n' ' ' | grep -q "\b$name\b.* - " || complain "'banyan help $name' does not show its page"
     done
 }
 
@@ -113,7 +113,7 @@ check_man() {
 check_asterisks() {
     local found
     [ -d "$build/man" ] || return
-    found=$(grep -nE '[[(|][*][*]|[*][A-Z]+[*]' "$build"/man/*.1)
+    found=$(grep -nE '[[(|][*][*][^* ]|[*][A-Za-z][A-Za-z0-9_|]*[*]' "$build"/man/*)
     [ -z "$found" ] || complain "man pages with asterisks:"$'\n'"$found"
 }
 

@@ -567,7 +567,7 @@ TEST(a_network_that_is_cut_names_a_worker)
     assert_int_equal(banyan_bounds_create(topology, NULL, &bounds, &err), BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "g1");
     assert_null(bounds);
-    assert_int_equal(banyan_topology_check(topology, NULL, &count, &err), BANYAN_PLAN_INVALID);
+    assert_int_equal(banyan_topology_check(topology, NULL, &count, &err), BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "g1");
     assert_int_equal(banyan_topology_check(topology, "0,2,3", &count, &err), BANYAN_SUCCESS);
     assert_int_equal(count, 3);
@@ -593,6 +593,26 @@ TEST(a_time_limit_ends_the_choice)
     assert_int_equal(refused("ring:4", &config, &err), BANYAN_TIMEOUT);
     CHECK_SAYS(err, "time was up after 1 of");
     assert_int_equal(done, 1);
+}
+
+static void count_name(void *context, const char *algorithm)
+{
+    *(int *)context += !strcmp(algorithm, "ring");
+}
+
+TEST(each_algorithm_is_named_before_it_is_tried)
+{
+    banyan_plan_config config = BANYAN_PLAN_CONFIG_INITIALIZER;
+    banyan_topology *topology = network("ring:4");
+    banyan_comparison *comparison;
+    int rings = 0;
+
+    config.begins = count_name;
+    config.context = &rings;
+    assert_int_equal(banyan_comparison_create(topology, &config, &comparison, NULL), BANYAN_SUCCESS);
+    assert_int_equal(rings, 1);
+    banyan_comparison_destroy(comparison);
+    banyan_topology_destroy(topology);
 }
 
 TEST(every_null_is_named)
@@ -830,6 +850,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_planned_is_refused_in_one_sentence),
         cmocka_unit_test(a_network_that_is_cut_names_a_worker),
         cmocka_unit_test(a_time_limit_ends_the_choice),
+        cmocka_unit_test(each_algorithm_is_named_before_it_is_tried),
         cmocka_unit_test(every_null_is_named),
         cmocka_unit_test(flits_are_counted_cycle_by_cycle),
         cmocka_unit_test(algorithms_have_names_and_parameters),

@@ -84,6 +84,32 @@ static void a_terminal_shows_the_bar_and_it_is_wiped_at_the_end(void **state)
     close_terminal(t);
 }
 
+static void the_step_is_named_and_the_time_left_guessed(void **state)
+{
+    terminal t = open_terminal(80);
+    banyan_progress progress;
+    char buffer[512];
+
+    (void)state;
+    banyan_progress_begin(&progress, t.slave, 0, "planning", 8);
+    banyan_progress_name(&progress, "forest");
+    progress.begun_ns -= (int64_t)30e9;
+    set_now(&progress, 4);
+    assert_string_equal(
+        seen(t, buffer, sizeof buffer),
+        "\rplanning forest  [################----------------]  50 %  4/8  about 30 s left\x1b[K");
+    progress.begun_ns -= (int64_t)3570e9;
+    set_now(&progress, 4);
+    assert_non_null(strstr(seen(t, buffer, sizeof buffer), "4/8  about 60 min left"));
+    progress.begun_ns -= (int64_t)3600e9;
+    set_now(&progress, 2);
+    assert_non_null(strstr(seen(t, buffer, sizeof buffer), "2/8  about 6 h left"));
+    set_now(&progress, 0);
+    assert_null(strstr(seen(t, buffer, sizeof buffer), "left"));
+    banyan_progress_end(&progress);
+    close_terminal(t);
+}
+
 static void quick_steps_do_not_redraw(void **state)
 {
     terminal t = open_terminal(60);
@@ -152,6 +178,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_terminal_shows_the_bar_and_it_is_wiped_at_the_end),
+        cmocka_unit_test(the_step_is_named_and_the_time_left_guessed),
         cmocka_unit_test(quick_steps_do_not_redraw),
         cmocka_unit_test(a_narrow_terminal_gets_the_share_alone),
         cmocka_unit_test(without_a_total_it_counts),

@@ -25,6 +25,9 @@ says 'no algorithm is named rng (did you mean ring?)' 2 hosts:2+3 --algo rng
 says 'no algorithm is named' 2 hosts:2+3 --algo ,
 says 'no algorithm applies: ' 2 hosts:2+3 --algo swing
 says 'name a network' 2
+says 'x.png: a report is a page: name it .html' 2 ring:4 -o x.png
+says 'x.html: --json writes the data, not the page; name the file .json' 2 ring:4 --json -o x.html
+[ ! -e x.png ] && [ ! -e x.html ] || complain 'a name that is refused is written to'
 
 [ $failed = 0 ] && echo "the verb report does what it should"
 exit $failed

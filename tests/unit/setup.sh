@@ -20,7 +20,7 @@ machine() { # USER MISSING...
     rm -rf "$place/bin" "$place/calls"
     mkdir "$place/bin"
     : > "$place/calls"
-    for tool in sh mktemp rm cat env; do
+    for tool in sh mktemp rm cat env tee sed; do
         ln -s "$(command -v $tool)" "$place/bin/$tool"
     done
     pretend id <<< "echo $user"
@@ -51,6 +51,16 @@ expect "all is there, for an ordinary user" 0 "" ""
 
 machine 0 lowdown ninja-build
 expect "two are missing" 0 "setup: installing ninja-build lowdown" "$install ninja-build lowdown"
+
+machine 0 lowdown
+pretend apt-get << END
+echo "apt-get \$*" >> $place/calls
+echo "Need to get 5,120 kB/91.2 MB of archives."
+echo "After this operation, 402 MB of additional disk space will be used."
+END
+expect "how much it fetches" 0 "setup: installing lowdown
+setup: fetching 5,120 kB/91.2 MB
+setup: taking 402 MB on disk" "$install lowdown"
 
 machine 0 lowdown clang
 expect "building alone needs less" 0 "setup: installing lowdown" "$install lowdown" --build

@@ -32,9 +32,11 @@ done
 wait $!
 END
 
-# Lines that are bars, and wipes.
+# Lines that are bars, and wipes. Bars name the step, and after two seconds guess the time left.
 bars() { # LABEL
-    tr '\r' '\n' < terminal | grep -aE "^$1(  \[[#-]*\] +[0-9]+ %  [0-9]+/[0-9]+|(, seconds)?  [0-9]+)"$'\x1b'"\[K|^"$'\x1b'"\[K"
+    local left='(  about [0-9]+ (s|min|h) left)?'
+    tr '\r' '\n' < terminal |
+        grep -aE "^$1( [^ []+)?(  \[[#-]*\] +[0-9]+ %  [0-9]+/[0-9]+$left|(, seconds)?  [0-9]+)"$'\x1b'"\[K|^"$'\x1b'"\[K"
 }
 
 has_bar() { # LABEL
@@ -83,7 +85,7 @@ written papers "banyan reproduce hierarchical -o papers"
 written probed.json "banyan probe -n 2 -o probed.json"
 written wisdom "banyan tune -n 2 --min 1KiB --max 4KiB -k 1 -B 0.01 --wisdom wisdom"
 
-long planning "banyan compare torus:4x4"
+long 'planning [a-z0-9-]+' "banyan compare torus:4x4"
 long planning "banyan plan torus:6x6"
 long planning "banyan plan fattree:8x8 --algo forest -o forest.json"
 banyan plan torus:12x12 --algo direct -q -o direct.json || complain "direct.json is not written"
@@ -91,6 +93,7 @@ long proving "banyan verify direct.json"
 long bounding "banyan bound fattree:16x16"
 long planning "banyan report torus:4x4 -o report.html"
 long ring "banyan sim switch:512 --algo ring"
+long ring "banyan sim hosts:2+3 --algo ring --model flit --bytes 2MiB"
 long flexreduce "banyan reproduce flexreduce -o papers"
 [ $failed = 0 ] && echo "$count commands say what they do and where it lies"
 exit $failed

@@ -55,6 +55,7 @@ class PlanConfig(_Config):
         ("timeout_ms", c_int),
         ("progress", ProgressFunction),
         ("context", c_void_p),
+        ("begins", c_void_p),
     ]
 
 
