@@ -69,6 +69,20 @@ def rivals():
     return table(*rows)
 
 
+def rivals_short():
+    """A row per network: 1 KiB and 16 MiB, private buffers, the best rival alone."""
+    rows = [["network", "1 KiB: Banyan", "best rival", "16 MiB: told", "nothing given", "learnt", "best rival"]]
+    found = {(row["network"], int(row["bytes"])): row for row in read(RESULTS / "rivals.csv") if row["buffers"] == "private"}
+    for network in dict.fromkeys(network for network, _ in found):
+        cells = [HOSTS[network]]
+        for size, columns in ((1 << 10, ["banyan"]), (16 << 20, ["banyan", "banyan_nothing", "banyan_learnt"])):
+            row = found[(network, size)]
+            name = best_rival(row)[1]
+            cells += [*(figure(row, column) for column in columns), f"{figure(row, name)} ({RIVALS[name]})"]
+        rows.append(cells)
+    return table(*rows)
+
+
 # Of README: network, size and buffers in rivals.csv.
 SHOWN = [("slow", 16 << 20, "private"), ("e", 1 << 20, "private"), ("f4", 16 << 20, "private")]
 SHOWN_MODEL = ("A", "MLP", "40.1", "1")
@@ -99,6 +113,15 @@ def torch():
     return table(*rows)
 
 
+def torch_short():
+    rows = [["model", "network", "Gloo, s", "Banyan, s", "speed-up", "hidden"]]
+    for row in read(RESULTS / "torch_ddp.csv"):
+        if row["machine"] == SHOWN_MODEL[0]:
+            rows.append([f"{row['model']}, {row['parameters_M']} M parameters", "200 Mbit/s" if row["gbps"] == "0.2" else "1 Gbit/s",
+                         row["gloo_s"], row["banyan_s"], f"{float(row['gloo_s']) / float(row['banyan_s']):.2f} x", f"{row['hidden_percent']} %"])
+    return table(*rows)
+
+
 def train():
     cells, bounds = collections.defaultdict(dict), {}
     for row in read(RESULTS / "train_policies.csv"):
@@ -121,6 +144,23 @@ def flit():
     return table(*rows)
 
 
+def flit_short():
+    """How far the cycles are from the authors', per algorithm, with and without switches."""
+    cases = collections.defaultdict(list)
+    for row in read(RESULTS / "flit_authors.csv"):
+        kind = "tori, meshes" if row["network"].startswith(("torus", "mesh")) else "fat-trees, BiGraphs"
+        cases[(row["algorithm"], kind)].append(row)
+    rows = [["algorithm", "networks", "runs", "default interface", "`interface=authors`"]]
+    for (algorithm, kind), found in cases.items():
+        cells = [ALGORITHMS[algorithm], kind, len(found)]
+        for column in ("cycles", "cycles_interface_authors"):
+            shares = [100 * (int(row[column]) / int(row["authors"]) - 1) for row in found]
+            least, most = min(shares), max(shares)
+            cells.append("equal" if not any(shares) else "within 0.05 %" if max(-least, most) < 0.05 else f"{least:+.1f} to {most:+.1f} %")
+        rows.append(cells)
+    return table(*rows)
+
+
 def plans():
     groups = collections.defaultdict(list)
     for row in read(ROOT / "tests/data/plans/x86_64.csv"):
@@ -138,10 +178,11 @@ def plans():
 
 PAGES = {
     "README.md": {"summary": summary},
-    "docs/performance.md": {"rivals": rivals},
-    "docs/pytorch.md": {"torch": torch},
+    "bench/results/README.md": {"rivals": rivals, "torch": torch, "flit": flit},
+    "docs/performance.md": {"rivals, short": rivals_short},
+    "docs/pytorch.md": {"torch, short": torch_short},
     "docs/training.md": {"train": train},
-    "docs/simulation-flit.md": {"flit": flit},
+    "docs/simulation-flit.md": {"flit, short": flit_short},
     "docs/forest.md": {"plans": plans},
 }
 
