@@ -176,12 +176,57 @@ def plans():
     return table(*rows)
 
 
+def blocks(path):
+    """Of a text file of results: for each line of figures, the comment above it and its cells."""
+    comment = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            comment = line
+        elif line.split()[:1] != ["ranks"]:
+            yield comment, line.split()
+
+
+def seconds(text):
+    value = float(text)
+    return f"{value:.0f} s" if value >= 10 else f"{value:.2g} s" if value >= 0.1 else f"{value:.2f} s"
+
+
+def ranks():
+    rows = [["cores", "ranks", "start", "large", "split", "loss", "shrink", "connections", "after the loss"]]
+    for comment, cells in blocks(RESULTS / "ranks.txt"):
+        cores = re.search(r"(\d+) cores", comment).group(1)
+        rows.append([cores, f"{int(cells[0]):,}", *map(seconds, cells[1:6]), *cells[7:9]])
+    return table(*rows)
+
+
+def scale():
+    rows = [["network", "failures", "ranks", "chosen", "time", "of the bound", "messages", "planning: CPU, memory"]]
+    for row in read(RESULTS / "scale_simulated.csv"):
+        if int(row["ranks"]) < 2000:
+            continue
+        share = float(row["bytes_per_s"]) / float(row["bound_bytes_per_s"])
+        rows.append([f"`{row['spec']}`", "yes" if row["failures"] == "1" else "no", f"{int(row['ranks']):,}", row["algorithm"],
+                     f"{float(row['simulated_s']) * 1e3:.2f} ms", f"{100 * share:.1f} %", f"{int(row['messages']):,}",
+                     f"{float(row['plan_cpu_s']):.1f} s, {row['plan_MiB']} MiB"])
+    return table(*rows)
+
+
+def start():
+    rows = [["network", "failures", "ranks", "meet", "hand out", "join", "plan", "all-reduce of 1 KiB", "sum", "rank 0 sends"]]
+    for row in read(RESULTS / "start_simulated.csv"):
+        times = [float(row[step]) * 1e3 for step in ("meet_s", "hand_s", "join_s", "plan_s", "reduce_s")]
+        rows.append([f"`{row['spec']}`", "yes" if row["failures"] == "1" else "no", f"{int(row['ranks']):,}",
+                     *(f"{time:.2f} ms" for time in [*times, sum(times)]), f"{int(row['root_out_bytes']) / 1e6:.0f} MB"])
+    return table(*rows)
+
+
 PAGES = {
     "README.md": {"summary": summary},
-    "bench/results/README.md": {"rivals": rivals, "torch": torch, "flit": flit},
+    "bench/results/README.md": {"rivals": rivals, "torch": torch, "flit": flit, "scale": scale, "start": start},
     "docs/performance.md": {"rivals, short": rivals_short},
     "docs/pytorch.md": {"torch, short": torch_short},
     "docs/training.md": {"train": train},
+    "docs/scale.md": {"ranks": ranks},
     "docs/simulation-flit.md": {"flit, short": flit_short},
     "docs/forest.md": {"plans": plans},
 }
