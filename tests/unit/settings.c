@@ -250,7 +250,7 @@ static void the_listing_can_be_read_back_as_a_file(void **state)
 
     assert_int_equal(banyan_settings_format(settings, &text, NULL), BANYAN_SUCCESS);
     assert_non_null(strstr(text,
-                           "# no call takes longer than this\n# type: milliseconds 1..86400000; default: "
+                           "# time limit of each call\n# type: milliseconds 1..86400000; default: "
                            "30000; from: environment\nBANYAN_TIMEOUT_MS=5s\n"));
     assert_non_null(strstr(text, "; from: default\n#BANYAN_COLOR=auto\n"));
     put(f->home, text);
