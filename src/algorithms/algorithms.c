@@ -82,7 +82,7 @@ static banyan_status refuse_parameter(const banyan_algorithm *algorithm, const c
 {
     const char *known[MOST_OPTIONS];
     int count = 0, near, length = 0;
-    char all[256] = "";
+    char listed[256] = "";
 
     for (const banyan_algorithm_option *option = algorithm->options;
          option && option->key && count < MOST_OPTIONS; option++)
@@ -94,10 +94,10 @@ static banyan_status refuse_parameter(const banyan_algorithm *algorithm, const c
     if (near >= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s'; did you mean '%s'?",
                            algorithm->name, key, known[near]);
-    for (int i = 0; i < count && length < (int)sizeof all; i++)
-        length += snprintf(all + length, sizeof all - (size_t)length, i ? ", %s" : "%s", known[i]);
+    for (int i = 0; i < count && length < (int)sizeof listed; i++)
+        length += snprintf(listed + length, sizeof listed - (size_t)length, i ? ", %s" : "%s", known[i]);
     return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s' (it has: %s)", algorithm->name,
-                       key, all);
+                       key, listed);
 }
 
 static int has_option(const banyan_algorithm *algorithm, const char *key)
