@@ -3,7 +3,7 @@
 """All-reduce of 64 MiB at 256 to 16,384 ranks by simulation: what is planned, how long it would take, what planning costs.
 
     bench/scale_simulated.py measure build/release/banyan [FAMILY|SPEC...]    writes bench/results/scale_simulated.csv
-    bench/scale_simulated.py page                     writes docs/images/scale-simulated.svg and the table in docs/scale.md
+    bench/scale_simulated.py draw                     writes docs/images/scale-simulated.svg; bench/tables.py makes the table
 
 Each network is taken whole and with failures: one rank dead, one cable lost, one cable at half its speed. For each,
 `banyan plan` chooses the algorithm, `banyan sim` runs it in the fluid model, and `banyan bound` says what no algorithm can
@@ -23,8 +23,6 @@ import threading
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results/scale_simulated.csv"
 PICTURE = ROOT / "docs/images/scale-simulated.svg"
-PAGE = ROOT / "docs/scale.md"
-BEGIN, END = "<!-- begin: bench/scale_simulated.py page -->\n", "<!-- end -->\n"
 TIMEOUT_S = 600
 BYTES = "64MiB"
 DEAD_RANK = 7
@@ -156,31 +154,10 @@ def draw(rows):
     PICTURE.write_text("\n".join(out + ["</svg>\n"]))
 
 
-def table(rows):
-    out = ["| network | failures | ranks | chosen | time | of the bound | messages | planning: CPU, memory |",
-           "|---|---|---|---|---|---|---|---|"]
-    for row in rows:
-        if int(row["ranks"]) < 2000:
-            continue
-        share = float(row["bytes_per_s"]) / float(row["bound_bytes_per_s"])
-        failures = "yes" if row["failures"] == "1" else "no"
-        out.append(f"| `{row['spec']}` | {failures} | {int(row['ranks']):,} | {row['algorithm']} | "
-                   f"{float(row['simulated_s']) * 1e3:.2f} ms | {share:.1%} | {int(row['messages']):,} | "
-                   f"{float(row['plan_cpu_s']):.1f} s, {row['plan_MiB']} MiB |")
-    return "\n".join(out).replace("%", " %") + "\n"
-
-
-def write_page():
-    rows = stored()
-    draw(rows)
-    head, rest = PAGE.read_text().split(BEGIN)
-    PAGE.write_text(head + BEGIN + table(rows) + END + rest.split(END, 1)[1])
-
-
 if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] == "measure":
         measure_all(sys.argv[2], sys.argv[3:])
-    elif sys.argv[1:] == ["page"]:
-        write_page()
+    elif sys.argv[1:] == ["draw"]:
+        draw(stored())
     else:
         sys.exit(__doc__)

@@ -3,7 +3,6 @@
 """What the network adds to the start of 4,096 ranks, the most that a group has, by simulation.
 
     bench/start_simulated.py measure build/release/banyan [SPEC...]    writes bench/results/start_simulated.csv
-    bench/start_simulated.py page                                      writes the table in docs/scale.md
 
 A start is a series of collectives along fixed trees, so each of its steps is written as a schedule, proven by `banyan verify`
 and run by `banyan sim` in the fluid model, on the networks of bench/scale_simulated.py, whole and with their failures:
@@ -29,7 +28,6 @@ import tempfile
 import scale_simulated as scale
 
 RESULTS = scale.ROOT / "bench/results/start_simulated.csv"
-BEGIN, END = "<!-- begin: bench/start_simulated.py page -->\n", "<!-- end -->\n"
 FANOUT, DESCRIPTOR, HELLO, JOINED, READY = 16, 512, 64, 12, 8  # src/bootstrap/store.h, card.h; src/group/control.h
 COLLECTIVES = ["allreduce", "reducescatter", "allgather", "broadcast", "reduce", "gather", "scatter", "alltoall"]
 STEPS = ["meet_s", "hand_s", "join_s", "plan_s", "reduce_s"]
@@ -153,22 +151,8 @@ def measure(banyan, wanted):
                 store({"spec": spec, "failures": str(int(bool(damage))), **done, **about})
 
 
-def write_page():
-    out = ["| network | failures | ranks | meet | hand out | join | plan | all-reduce of 1 KiB | sum | rank 0 sends |",
-           "|---|---|---|---|---|---|---|---|---|---|"]
-    for row in stored():
-        times = [float(row[step]) * 1e3 for step in STEPS]
-        cells = " | ".join(f"{time:.2f} ms" for time in [*times, sum(times)])
-        out.append(f"| `{row['spec']}` | {'yes' if row['failures'] == '1' else 'no'} | {int(row['ranks']):,} | {cells} | "
-                   f"{int(row['root_out_bytes']) / 1e6:.0f} MB |")
-    head, rest = scale.PAGE.read_text().split(BEGIN)
-    scale.PAGE.write_text(head + BEGIN + "\n".join(out) + "\n" + END + rest.split(END, 1)[1])
-
-
 if __name__ == "__main__":
     if len(sys.argv) > 2 and sys.argv[1] == "measure":
         measure(sys.argv[2], sys.argv[3:])
-    elif sys.argv[1:] == ["page"]:
-        write_page()
     else:
         sys.exit(__doc__)

@@ -69,6 +69,20 @@ def rivals():
     return table(*rows)
 
 
+def rivals_short():
+    """A row per network: 1 KiB and 16 MiB, private buffers, the best rival alone."""
+    rows = [["network", "1 KiB: Banyan", "best rival", "16 MiB: told", "nothing given", "learnt", "best rival"]]
+    found = {(row["network"], int(row["bytes"])): row for row in read(RESULTS / "rivals.csv") if row["buffers"] == "private"}
+    for network in dict.fromkeys(network for network, _ in found):
+        cells = [HOSTS[network]]
+        for size, columns in ((1 << 10, ["banyan"]), (16 << 20, ["banyan", "banyan_nothing", "banyan_learnt"])):
+            row = found[(network, size)]
+            name = best_rival(row)[1]
+            cells += [*(figure(row, column) for column in columns), f"{figure(row, name)} ({RIVALS[name]})"]
+        rows.append(cells)
+    return table(*rows)
+
+
 # Of README: network, size and buffers in rivals.csv.
 SHOWN = [("slow", 16 << 20, "private"), ("e", 1 << 20, "private"), ("f4", 16 << 20, "private")]
 SHOWN_MODEL = ("A", "MLP", "40.1", "1")
@@ -99,6 +113,15 @@ def torch():
     return table(*rows)
 
 
+def torch_short():
+    rows = [["model", "network", "Gloo, s", "Banyan, s", "speed-up", "hidden"]]
+    for row in read(RESULTS / "torch_ddp.csv"):
+        if row["machine"] == SHOWN_MODEL[0]:
+            rows.append([f"{row['model']}, {row['parameters_M']} M parameters", "200 Mbit/s" if row["gbps"] == "0.2" else "1 Gbit/s",
+                         row["gloo_s"], row["banyan_s"], f"{float(row['gloo_s']) / float(row['banyan_s']):.2f} x", f"{row['hidden_percent']} %"])
+    return table(*rows)
+
+
 def train():
     cells, bounds = collections.defaultdict(dict), {}
     for row in read(RESULTS / "train_policies.csv"):
@@ -118,6 +141,23 @@ def flit():
         name = f"{ALGORITHMS[algorithm]}, {network}, {flow}s"
         rows.append([name, *(" / ".join(f"{int(row[column]):,}" for row in found)
                              for column in ("KiB", "authors", "cycles", "cycles_interface_authors"))])
+    return table(*rows)
+
+
+def flit_short():
+    """How far the cycles are from the authors', per algorithm, with and without switches."""
+    cases = collections.defaultdict(list)
+    for row in read(RESULTS / "flit_authors.csv"):
+        kind = "tori, meshes" if row["network"].startswith(("torus", "mesh")) else "fat-trees, BiGraphs"
+        cases[(row["algorithm"], kind)].append(row)
+    rows = [["algorithm", "networks", "runs", "default interface", "`interface=authors`"]]
+    for (algorithm, kind), found in cases.items():
+        cells = [ALGORITHMS[algorithm], kind, len(found)]
+        for column in ("cycles", "cycles_interface_authors"):
+            shares = [100 * (int(row[column]) / int(row["authors"]) - 1) for row in found]
+            least, most = min(shares), max(shares)
+            cells.append("equal" if not any(shares) else "within 0.05 %" if max(-least, most) < 0.05 else f"{least:+.1f} to {most:+.1f} %")
+        rows.append(cells)
     return table(*rows)
 
 
@@ -149,13 +189,59 @@ def drift():
     return table(*rows)
 
 
+def blocks(path):
+    """Of a text file of results: for each line of figures, the comment above it and its cells."""
+    comment = ""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("#"):
+            comment = line
+        elif line.split()[:1] != ["ranks"]:
+            yield comment, line.split()
+
+
+def seconds(text):
+    value = float(text)
+    return f"{value:.0f} s" if value >= 10 else f"{value:.2g} s" if value >= 0.1 else f"{value:.2f} s"
+
+
+def ranks():
+    rows = [["cores", "ranks", "start", "large", "split", "loss", "shrink", "connections", "after the loss"]]
+    for comment, cells in blocks(RESULTS / "ranks.txt"):
+        cores = re.search(r"(\d+) cores", comment).group(1)
+        rows.append([cores, f"{int(cells[0]):,}", *map(seconds, cells[1:6]), *cells[7:9]])
+    return table(*rows)
+
+
+def scale():
+    rows = [["network", "failures", "ranks", "chosen", "time", "of the bound", "messages", "planning: CPU, memory"]]
+    for row in read(RESULTS / "scale_simulated.csv"):
+        if int(row["ranks"]) < 2000:
+            continue
+        share = float(row["bytes_per_s"]) / float(row["bound_bytes_per_s"])
+        rows.append([f"`{row['spec']}`", "yes" if row["failures"] == "1" else "no", f"{int(row['ranks']):,}", row["algorithm"],
+                     f"{float(row['simulated_s']) * 1e3:.2f} ms", f"{100 * share:.1f} %", f"{int(row['messages']):,}",
+                     f"{float(row['plan_cpu_s']):.1f} s, {row['plan_MiB']} MiB"])
+    return table(*rows)
+
+
+def start():
+    rows = [["network", "failures", "ranks", "meet", "hand out", "join", "plan", "all-reduce of 1 KiB", "sum", "rank 0 sends"]]
+    for row in read(RESULTS / "start_simulated.csv"):
+        times = [float(row[step]) * 1e3 for step in ("meet_s", "hand_s", "join_s", "plan_s", "reduce_s")]
+        rows.append([f"`{row['spec']}`", "yes" if row["failures"] == "1" else "no", f"{int(row['ranks']):,}",
+                     *(f"{time:.2f} ms" for time in [*times, sum(times)]), f"{int(row['root_out_bytes']) / 1e6:.0f} MB"])
+    return table(*rows)
+
+
 PAGES = {
     "README.md": {"summary": summary},
-    "docs/performance.md": {"rivals": rivals},
-    "docs/pytorch.md": {"torch": torch},
+    "bench/results/README.md": {"rivals": rivals, "torch": torch, "flit": flit, "scale": scale, "start": start},
+    "docs/performance.md": {"rivals, short": rivals_short},
     "docs/learning.md": {"drift": drift},
+    "docs/pytorch.md": {"torch, short": torch_short},
     "docs/training.md": {"train": train},
-    "docs/simulation-flit.md": {"flit": flit},
+    "docs/scale.md": {"ranks": ranks},
+    "docs/simulation-flit.md": {"flit, short": flit_short},
     "docs/forest.md": {"plans": plans},
 }
 

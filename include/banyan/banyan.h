@@ -79,12 +79,12 @@ typedef struct {
                            The others may relay. */
     const char *algorithm; /* as BANYAN_ALGO: a name of `banyan list`, "auto" for the best prediction at each
                               size, or one per collective: "allreduce:flexreduce,broadcast:ring" */
-    int timeout_ms;        /* no call takes longer; default 30000 */
+    int timeout_ms;        /* time limit of each call; default 30000 */
     size_t slice_bytes;    /* what flows through at once; default 128 KiB */
     char *error;           /* where a failed init writes its sentence; NULL: nowhere */
     size_t error_bytes;
     const char *transport; /* what carries bytes between processes: as BANYAN_TRANSPORT */
-    const char *relays; /* workers that are no ranks but have a process (banyan_comm_relay): "2,3" or names */
+    const char *relays; /* workers that run a process but are not ranks (banyan_comm_relay): "2,3" or names */
     const char
         *shrink; /* which ranks may go on after a loss: "majority" of the last group, "any" or "at_least:N" */
     const char *learn; /* whether a group without a topology learns its network: "0", "1" or "once" */

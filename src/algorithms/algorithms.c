@@ -6,6 +6,7 @@
 #include "algorithms/algorithms.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,7 +81,8 @@ static banyan_status check_ranks(const banyan_problem *problem, banyan_error *er
 static banyan_status refuse_parameter(const banyan_algorithm *algorithm, const char *key, banyan_error *err)
 {
     const char *known[MOST_OPTIONS];
-    int count = 0, near;
+    int count = 0, near, length = 0;
+    char listed[256] = "";
 
     for (const banyan_algorithm_option *option = algorithm->options;
          option && option->key && count < MOST_OPTIONS; option++)
@@ -92,8 +94,10 @@ static banyan_status refuse_parameter(const banyan_algorithm *algorithm, const c
     if (near >= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s'; did you mean '%s'?",
                            algorithm->name, key, known[near]);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s'; its first one is '%s'",
-                       algorithm->name, key, known[0]);
+    for (int i = 0; i < count && length < (int)sizeof listed; i++)
+        length += snprintf(listed + length, sizeof listed - (size_t)length, i ? ", %s" : "%s", known[i]);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s' (it has: %s)", algorithm->name,
+                       key, listed);
 }
 
 static int has_option(const banyan_algorithm *algorithm, const char *key)

@@ -157,9 +157,10 @@ static void explain(banyan_text *text, const way_index *index, const banyan_rate
     if (fabs(times - cables) < 1e-6 * cables)
         banyan_text_add(text, ": every byte must cross %s once%s", cables == 1 ? "it" : "them", each_way);
     else
-        banyan_text_add(text, ": every byte must cross them %.6g times in all%s", times, each_way);
+        banyan_text_add(text, ": every byte must cross these links at least %.6g times%s", times,
+                        is_one_way ? "" : " in each direction");
     if (c->kind == BANYAN_CERTIFICATE_PARTITION && !is_one_way)
-        banyan_text_add(text, ", to join %d parts of the network", c->part_count);
+        banyan_text_add(text, ", to connect %d parts of the network", c->part_count);
 }
 
 banyan_status banyan_bound_explain(const banyan_topology *topology, const int *active, int active_count,

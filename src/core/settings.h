@@ -47,7 +47,7 @@
     X(LOCAL_SIZE, INTEGER, "0", "0..1048576", "how many ranks its host has; 0: not said")                    \
     X(ALGO, STRING, "auto", NULL,                                                                            \
       "the algorithm, or auto for the best prediction; also COLLECTIVE:NAME,...")                            \
-    X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "no call takes longer than this")                    \
+    X(TIMEOUT_MS, MILLISECONDS, "30000", "1..86400000", "time limit of each call")                           \
     X(SLICE_BYTES, BYTES, "128KiB", "64..1073741824",                                                        \
       "a transfer is sent in slices of this size, so that the next hop starts before it has all arrived")    \
     X(SHRINK, STRING, "majority", NULL,                                                                      \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl/interface.h: the tables of functions that NCCL looks for in a network plugin, versions 6 to 12, and in
  * a tuner, versions 2 to 6, in declarations of our own: what counts for the binary interface is the order of
- * members and the types of arguments, which docs/nccl.md lists. NCCL takes the newest table that it knows.
+ * members and the types of arguments, which docs/nccl-interface.md lists. NCCL takes the newest table that it
+ * knows.
  *
  * NCCL 2.28 looks for versions 6 to 11 of ncclNet and ncclCollNet, NCCL 2.30 for 12 as well. */
 #ifndef BANYAN_NCCL_INTERFACE_H

@@ -22,9 +22,9 @@ static banyan_status refuse_collective(const char *name, banyan_error *err)
         known[i] = banyan_collective_name((banyan_collective)i);
     near = banyan_near_find(name, known, BANYAN_COLLECTIVE_COUNT);
     if (near >= 0)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no collective '%s'; is '%s' meant?", name,
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no collective is named %s (did you mean %s?)", name,
                            known[near]);
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no collective '%s'", name);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no collective is named %s", *name ? name : "''");
 }
 
 static banyan_status find_algorithm(const char *name, const banyan_algorithm **out, banyan_error *err)
@@ -36,10 +36,10 @@ static banyan_status find_algorithm(const char *name, const banyan_algorithm **o
         const char *candidate = banyan_algorithm_at(i)->name;
 
         if (banyan_near_find(name, &candidate, 1) == 0)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no algorithm '%s'; is '%s' meant?",
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm is named %s (did you mean %s?)",
                                name, candidate);
     }
-    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "there is no algorithm '%s'", name);
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no algorithm is named %s", *name ? name : "''");
 }
 
 static void choose_for_all(const banyan_algorithm *algorithm, banyan_choice *out)

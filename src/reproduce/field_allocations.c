@@ -164,7 +164,7 @@ static void show(banyan_reproduction *r, const allocation *a, int count)
                .setting = "all-reduce; 24 groups of 124 nodes, 50 to 95 % of them held by others; 300 "
                           "jobs of each size that meet two groups or more; means, in vectors. Ours is "
                           "flexreduce; no all-reduce of whole partial sums sends less than the last "
-                          "column. The machines' own allocations were not at hand.",
+                          "column. The machines' own allocations are not available.",
                .kind = BANYAN_FIGURE_TABLE,
                .x = "ranks",
                .y = "vectors between groups",

@@ -93,7 +93,7 @@ static banyan_status figure3(banyan_reproduction *r, banyan_error *err)
         r, &(banyan_figure_head){
                .name = "fig3",
                .title = "Fig. 3: 128 MiB on 8 to 2,048 GPUs, with and without hierarchy",
-               .setting = "best shape of at most so many layers by the calibrated model; the paper's own "
+               .setting = "best shape of at most that many layers by the calibrated model; the paper's own "
                           "model as 'plain'",
                .kind = BANYAN_FIGURE_LINES,
                .x = "GPUs",

@@ -180,7 +180,7 @@ banyan_status multitree_fig10(banyan_reproduction *reproduction, banyan_error *e
                     "comparisons at 16 nodes with the authors' interface, rings with packets. Lines: the "
                     "fluid engine in "
                     "lockstep by rounds, whole messages. Series with (flit): the flit engine with Table "
-                    "III. Forest chooses its trees for the size at hand. "
+                    "III. Forest chooses its trees for each size. "
                     "Time over that of "
                     "ring at 16 nodes.",
                 .kind = BANYAN_FIGURE_LINES,

@@ -428,8 +428,8 @@ static banyan_status figure6(banyan_reproduction *r, banyan_error *err)
         least = fmin(least, best_baseline(&outcomes[i]) / outcomes[i].pipelined_s);
     }
     if (!status)
-        banyan_figure_compare(f, "at least so many times smaller than the best baseline", BANYAN_PAPERS, 1.44,
-                              least, NULL);
+        banyan_figure_compare(f, "times smaller than the best baseline, at least", BANYAN_PAPERS, 1.44, least,
+                              NULL);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* topology/deal.c: deal=rr: the workers in another order, one of each host in turn, as launchers deal ranks
- * to hosts round robin. Names stay with their workers; only who is worker 0, 1, 2... changes.
+/* topology/deal.c: deal=rr: the workers in another order, one of each host in turn, as some launchers
+ * number ranks. Names stay with their workers; only who is worker 0, 1, 2... changes.
  *
  *     hosts:2+3           g0 g1 | g2 g3 g4          worker 0, 1, 2, 3, 4
  *     hosts:2+3,deal=rr   g0 g2 g1 g3 g4            of hosts 0 1 0 1 1 */

@@ -522,7 +522,7 @@ static void unknown_options_are_refused_with_a_hint(void **state)
                         "direct has no option 'ordre': it takes none");
     parameter = (banyan_parameter){"colour", "red"};
     assert_string_equal(complaint("ring", &problem, BANYAN_INVALID_ARGUMENT, &err),
-                        "ring has no option 'colour'; its first one is 'order'");
+                        "ring has no option 'colour' (it has: order)");
     parameter = (banyan_parameter){"root-rank", "3"};
     assert_string_equal(complaint("binomial", &problem, BANYAN_INVALID_ARGUMENT, &err),
                         "option 'root-rank' must be a whole number from 0 to 2, not '3'");

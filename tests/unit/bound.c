@@ -173,8 +173,8 @@ TEST(the_certificate_is_told_in_words)
     banyan_free(words);
     banyan_bound_fini(&bound);
     words = explain("torus:4x4", NULL, BANYAN_RELAYS_ADD, &bound);
-    assert_non_null(
-        strstr(words, "and 26 more: every byte must cross them 15 times in all each way, to join 16"));
+    assert_non_null(strstr(words, "and 26 more: every byte must cross these links at least 15 times in each "
+                                  "direction, to connect 16 parts of the network"));
     assert_int_equal(bound.allreduce.certificate.kind, BANYAN_CERTIFICATE_PARTITION);
     banyan_free(words);
     banyan_bound_fini(&bound);

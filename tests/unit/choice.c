@@ -48,11 +48,11 @@ TEST(each_collective_may_have_its_own_algorithm)
 TEST(what_is_not_known_is_named)
 {
     static const char *const wrong[][2] = {
-        {"rong", "there is no algorithm 'rong'; is 'ring' meant?"},
-        {"allreduce:zzzzzz", "there is no algorithm 'zzzzzz'"},
-        {"ring,", "there is no algorithm ''"},
-        {"allredce:ring", "there is no collective 'allredce'; is 'allreduce' meant?"},
-        {"zzz:ring", "there is no collective 'zzz'"},
+        {"rong", "no algorithm is named rong (did you mean ring?)"},
+        {"allreduce:zzzzzz", "no algorithm is named zzzzzz"},
+        {"ring,", "no algorithm is named ''"},
+        {"allredce:ring", "no collective is named allredce (did you mean allreduce?)"},
+        {"zzz:ring", "no collective is named zzz"},
         {"broadcast:flexreduce", "flexreduce cannot do broadcast"},
     };
     banyan_choice choices[BANYAN_COLLECTIVE_COUNT];

@@ -381,7 +381,7 @@ static void a_bad_config_is_one_sentence(void **state)
     (void)state;
     check_init_fails(&config, 0, BANYAN_INVALID_ARGUMENT, "a group has 1 to 4096 ranks, not 0");
     config.algorithm = "rign";
-    check_init_fails(&config, 2, BANYAN_INVALID_ARGUMENT, "no algorithm 'rign'; is 'ring' meant?");
+    check_init_fails(&config, 2, BANYAN_INVALID_ARGUMENT, "no algorithm is named rign (did you mean ring?)");
     config.algorithm = NULL;
     config.timeout_ms = -5;
     check_init_fails(&config, 2, BANYAN_INVALID_ARGUMENT, "-5 ms is negative");

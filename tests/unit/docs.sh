@@ -29,6 +29,26 @@ check_links() {
     done
 }
 
+# A link to a part of a document names one of its headings.
+check_anchors() {
+    command -v python3 > /dev/null || return
+    markdown | python3 -c '
+import os, re, sys
+def anchor(heading):
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip())
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+texts = {os.path.normpath(name): re.sub(r"```.*?```", "", open(name, encoding="utf-8").read(), flags=re.S) for name in sys.stdin.read().split()}
+found = {name: {anchor(heading) for heading in re.findall(r"^#+ (.*)$", text, re.M)} for name, text in texts.items()}
+wrong = 0
+for name, text in texts.items():
+    for path, part in re.findall(r"\]\(([^)\s#]*)#([^)\s]+)\)", text):
+        target = os.path.normpath(os.path.join(os.path.dirname(name), path)) if path else name
+        if target in found and part not in found[target]:
+            print(f"{name}: {target} has no heading for #{part}")
+            wrong = 1
+sys.exit(wrong)' || failed=1
+}
+
 check_man_headers() {
     local file
     for file in docs/verbs/*.md docs/programs/*.md docs/formats/*.md docs/api.md docs/api/*.md docs/settings/*.md; do
@@ -95,6 +115,7 @@ check_places() {
 }
 
 check_links
+check_anchors
 check_man_headers
 check_verbs
 check_examples

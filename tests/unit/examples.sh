@@ -45,6 +45,30 @@ for program in "$source"/examples/*.c; do
         fail "async does not print the sum three times"
 done
 
+# The first C of a document.
+shown() { # DOCUMENT
+    awk '/^```/ { if (inside) exit; inside = $0 == "```c"; next } inside' "$source/$1"
+}
+
+compiles() { # DOCUMENT, the code at standard input
+    "$(cached CMAKE_C_COMPILER)" -std=gnu11 -Wall -Wextra -Werror -Wno-unused -fsyntax-only -I"$source/include" -I"$source/src" -x c - \
+        > "$place/log" 2>&1 || fail "the code of $1 does not compile"
+}
+
+for page in docs/adding-an-algorithm.md docs/adding-a-paper.md; do
+    shown $page | compiles $page || exit 1
+done
+{
+    echo '#include <banyan/banyan.h>'
+    echo 'static void job(const float *send, float *recv, size_t count) {'
+    shown README.md
+    echo '}'
+} | compiles README.md || exit 1
+{
+    echo '#include "topology/generator.h"'
+    shown docs/adding-a-network.md
+} | compiles docs/adding-a-network.md || exit 1
+
 for script in "$source"/examples/*.sh; do
     (cd "$place" && PATH=$build:$PATH "$script") > "$place/log" 2>&1 || fail "$(basename "$script") ended with $?"
 done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The declarations of NCCL's interface lie in memory as docs/nccl.md says that NCCL's do. */
+/* The declarations of NCCL's interface lie in memory as docs/nccl-interface.md says that NCCL's do. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,7 +180,7 @@ static int read_row(const char *page, const char *type, size_t *numbers, int roo
 
 static char *load_page(void)
 {
-    FILE *file = fopen(TEST_DATA "/../docs/nccl.md", "r");
+    FILE *file = fopen(TEST_DATA "/../docs/nccl-interface.md", "r");
     char *text = calloc(1, 1 << 20);
 
     assert_non_null(file);

@@ -249,9 +249,8 @@ static void the_listing_can_be_read_back_as_a_file(void **state)
     char *text = NULL;
 
     assert_int_equal(banyan_settings_format(settings, &text, NULL), BANYAN_SUCCESS);
-    assert_non_null(strstr(text,
-                           "# no call takes longer than this\n# type: milliseconds 1..86400000; default: "
-                           "30000; from: environment\nBANYAN_TIMEOUT_MS=5s\n"));
+    assert_non_null(strstr(text, "# time limit of each call\n# type: milliseconds 1..86400000; default: "
+                                 "30000; from: environment\nBANYAN_TIMEOUT_MS=5s\n"));
     assert_non_null(strstr(text, "; from: default\n#BANYAN_COLOR=auto\n"));
     put(f->home, text);
     again = load(&(banyan_settings_sources){.home_file = f->home});

@@ -397,7 +397,7 @@ class Communicator:
 
 
 class Request:
-    """An all-reduce that goes on by itself. The arrays are lent until it is done."""
+    """An all-reduce in the background. Do not touch the arrays until it is done."""
 
     def __init__(self, comm, handle, keep):
         self._comm = comm

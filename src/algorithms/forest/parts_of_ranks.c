@@ -55,8 +55,8 @@ static banyan_status pack(const banyan_graph *graph, int towards, banyan_flows *
     status = check_effort(graph->active_count, network.arc_count, err);
     if (!status && network.demand <= 0)
         status = banyan_fail(err, BANYAN_UNSUPPORTED,
-                             "switches have so much more bandwidth one way than the other that no trees are "
-                             "found through them");
+                             "the two directions of switches' links differ too much in bandwidth: no trees "
+                             "are found through them");
     if (!status)
         status = take(&network, flows, err);
     banyan_joined_network_fini(&network);

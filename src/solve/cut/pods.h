@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* solve/cut/pods.h: what links at workers and between switches allow together, where idle workers help. A
- * cell is a switch that only forwards, with the workers behind it. */
+ * pod is a switch that only forwards, with the workers behind it. */
 #ifndef BANYAN_SOLVE_CUT_PODS_H
 #define BANYAN_SOLVE_CUT_PODS_H
 

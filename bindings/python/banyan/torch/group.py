@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process group 'banyan': torch's collectives as calls of the library.
 
-Each call goes to the group's thread (work.py), so it returns at once; tensors are lent until its Work is done. torch
-1.13 and 2.x both take a Python subclass of ProcessGroup; both call these methods from Python and from C++ (DDP).
+Each call goes to the group's thread (work.py), so it returns at once; tensors must not be touched until its Work is
+done. torch 1.13 and 2.x both take a Python subclass of ProcessGroup; both call these methods from Python and from C++ (DDP).
 
     collectives                     the library's own
     all_to_all of unequal parts     the library's, with every part in a slot of the largest one's size
