@@ -44,9 +44,12 @@ static banyan_status make(const cli_arguments *arguments, cli_question *question
                           banyan_report_info *info, banyan_error *err)
 {
     banyan_report_config config = BANYAN_REPORT_CONFIG_INITIALIZER;
+    banyan_text command = BANYAN_TEXT_EMPTY;
     banyan_progress bar;
     banyan_status status;
 
+    cli_add_command(arguments, &command);
+    config.command = command.failed ? NULL : command.bytes;
     banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", 1);
     question->config.algorithm = cli_get(arguments, "algo");
     question->config.progress = config.progress = show_progress;
@@ -55,6 +58,7 @@ static banyan_status make(const cli_arguments *arguments, cli_question *question
     config.trace = cli_get(arguments, "trace");
     status = banyan_report_create(question->topology, &question->config, &config, out, info, err);
     banyan_progress_end(&bar);
+    banyan_text_fini(&command);
     return status;
 }
 

@@ -62,7 +62,7 @@ static void add_bar(picture *p, double x, double width, double from, int colour,
 
     if (p->figure->head.is_log_y) {
         top = picture_y(p, q->value);
-        bottom = SVG_HEIGHT - SVG_BOTTOM;
+        bottom = picture_axis(p);
     }
     banyan_text_add(p->text, "<g>");
     picture_add_title(p, q);
@@ -70,10 +70,24 @@ static void add_bar(picture *p, double x, double width, double from, int colour,
     banyan_text_add(p->text, "</g>\n");
 }
 
+/* Above the bar, where it has room. */
+static void add_value(picture *p, double x, double width, double height)
+{
+    banyan_text number = BANYAN_TEXT_EMPTY;
+
+    add_short_number(&number, height);
+    if (!number.failed && SVG_LETTER * (double)number.length * 10 / 12 <= width) {
+        banyan_text_add(p->text, "<g font-size=\"10\">");
+        picture_add_text(p, "ink", "middle", x, picture_y(p, height) - 3, number.bytes);
+        banyan_text_add(p->text, "</g>");
+    }
+    banyan_text_fini(&number);
+}
+
 static void add_pile_name(picture *p, double x, const char *series)
 {
-    banyan_text_add(p->text, "<g transform=\"translate(%.1f %d) rotate(-90)\" font-size=\"9\">", x,
-                    SVG_HEIGHT - SVG_BOTTOM);
+    banyan_text_add(p->text, "<g transform=\"translate(%.1f %.1f) rotate(-90)\" font-size=\"9\">", x,
+                    picture_axis(p));
     banyan_text_add(p->text, "<text fill=\"#ffffff\" x=\"4\">%.*s</text></g>\n", picture_pile_length(series),
                     series);
 }
@@ -89,15 +103,15 @@ static void add_group_name(picture *p, piles *s, double x, const char *label)
     if (level == LEVELS)
         return;
     s->name_end[level] = x + half;
-    picture_add_text(p, "soft", "middle", x, SVG_HEIGHT - SVG_BOTTOM + 17 + 14 * level, label);
+    picture_add_text(p, "soft", "middle", x, picture_axis(p) + 17 + 14 * level, label);
 }
 
 static void add_group(picture *p, piles *s, int k)
 {
     const banyan_figure *f = p->figure;
     const char *label = f->points[p->labels.first[k]].label;
-    double group = picture_inner_width() / p->labels.count, gap = group * 0.16;
-    double width = (group - gap) / s->pile_count, left = SVG_LEFT + k * group + gap / 2;
+    double group = picture_inner_width(p) / p->labels.count, gap = group * 0.16;
+    double width = (group - gap) / s->pile_count, left = p->frame.left + k * group + gap / 2;
     int is_stacked = f->head.kind == BANYAN_FIGURE_STACKS;
 
     memset(s->height, 0, (size_t)s->pile_count * sizeof *s->height);
@@ -112,7 +126,10 @@ static void add_group(picture *p, piles *s, int k)
             add_pile_name(p, x + width * 0.45 + 3, q->series);
         s->height[s->pile[i]] += q->value;
     }
-    add_group_name(p, s, SVG_LEFT + (k + 0.5) * group, label);
+    for (int i = 0; i < s->pile_count; i++)
+        if (s->height[i] > 0)
+            add_value(p, left + (i + 0.45) * width, width, s->height[i]);
+    add_group_name(p, s, p->frame.left + (k + 0.5) * group, label);
 }
 
 static void add_legend(picture *p, const piles *s)
@@ -129,6 +146,20 @@ static void add_legend(picture *p, const piles *s)
             rows++;
         }
     }
+}
+
+int picture_count_parts(const picture *p)
+{
+    int is_stacked = p->figure->head.kind == BANYAN_FIGURE_STACKS, count = 0;
+
+    for (int i = 0; i < p->series.count; i++) {
+        int is_new = 1;
+
+        for (int k = 0; is_stacked && k < i; k++)
+            is_new &= !same_part(series_name(p, i), series_name(p, k));
+        count += is_new;
+    }
+    return count;
 }
 
 banyan_status picture_add_bars(picture *p, banyan_error *err)

@@ -26,6 +26,7 @@ typedef struct {
     banyan_timeline *timeline;
     banyan_report_result results[2];
     double curve_s[2];
+    char is_walked[2];
     size_t sizes[2];
     int *part;
     int64_t *price;
@@ -69,7 +70,7 @@ static void sample_init(sample *s, const char *spec, const char *algorithm)
                                            .flows = s->schedule->flow_count,
                                            .transfers = s->schedule->transfer_count,
                                            .curve_s = s->curve_s,
-                                           .curve_model = "walk"};
+                                           .is_walked = s->is_walked};
     s->results[1] = (banyan_report_result){
         .algorithm = "other", .summary = "another", .why_not = "it </script> \"cannot\""};
     s->report = (banyan_report){.topology = s->topology,
