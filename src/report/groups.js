@@ -57,20 +57,20 @@ function pilesOf(node) {
 
 const keyOf = node => pilesOf(node).find(pile => !opened.has(pile)) || `node ${node.id}`;
 
-// 'g0-g15' where names count up, otherwise 'leaf, core, ...'
+// 'g0-g15' where names count up, otherwise 'g0 … g20'
 function rangeText(ids) {
   const names = ids.map(id => nodes[id].name), parts = names.map(n => /^(.*?)(\d+)$/.exec(n));
   if (names.length === 1)
     return names[0];
   if (parts.every((p, i) => p && p[1] === parts[0][1] && (!i || Number(p[2]) === Number(parts[i - 1][2]) + 1)))
     return `${names[0]}-${names[names.length - 1]}`;
-  return `${names[0]}, ${names[1]}${names.length > 2 ? ', …' : ''}`;
+  return `${names[0]} … ${names[names.length - 1]}`;
 }
 
 function makeItems() {
   items = [...byKey(nodes, keyOf).values()].map((members, at) => {
     const first = members[0], ids = members.map(n => n.id).sort((a, b) => a - b), range = rangeText(ids);
-    return { ...first, at, id: ids[0], ids, range, name: ids.length > 1 ? `${ids.length} × ${range}` : first.name, piles: pilesOf(first),
+    return { ...first, at, id: ids[0], ids, range, lines: ids.length > 1 ? [`${ids.length} ×`, range] : [first.name], piles: pilesOf(first),
       hosts: new Set(members.map(n => n.host).filter(h => h >= 0)), middle: members.reduce((sum, n) => sum + n.x, 0) / members.length };
   });
   itemOf = [];
@@ -92,15 +92,15 @@ function makeStrands() {
 
 // Rows as in the layout of all nodes; members of an opened pile that nothing else parts stand as a block.
 function placeItems() {
-  const gap = font * 1.2, high = font * 1.9, rows = byKey(items, i => i.row), order = [...rows.keys()].sort((a, b) => a - b);
+  const gap = font * 0.9, rows = byKey(items, i => i.row), order = [...rows.keys()].sort((a, b) => a - b);
   const below = items.map(() => new Set());
   for (const { src, dst } of links)
     if (itemOf[src].row < itemOf[dst].row)
       below[itemOf[dst].at].add(itemOf[src]);
   let top = 0;
   for (const item of items) {
-    item.w = font * (0.6 * item.name.length + 1.2);
-    item.h = high;
+    item.w = font * (0.6 * Math.max(...item.lines.map(l => l.length)) + 0.9);
+    item.h = font * (0.6 + 1.25 * item.lines.length);
   }
   for (const row of order) {
     const blocks = [...byKey(rows.get(row), i => row === order[0] && i.ids.length === 1 && i.piles.length ? i.piles[i.piles.length - 1] : `item ${i.at}`).values()];
@@ -110,14 +110,14 @@ function placeItems() {
     };
     blocks.sort((a, b) => middle(a) - middle(b) || a[0].id - b[0].id);
     const shapes = blocks.map(list => {
-      const wide = Math.max(...list.map(i => i.w)), columns = list.length > 1 ? Math.ceil(Math.sqrt(list.length)) : 1;
-      return { list, wide, columns, width: columns * wide + (columns - 1) * font * 0.3 };
+      const wide = Math.max(...list.map(i => i.w)), high = list[0].h, columns = list.length > 1 ? Math.ceil(Math.sqrt(list.length)) : 1;
+      return { list, wide, high, columns, width: columns * wide + (columns - 1) * font * 0.3 };
     });
-    const tallest = Math.max(...shapes.map(s => Math.ceil(s.list.length / s.columns) * (high + font * 0.3)));
+    const tallest = Math.max(...shapes.map(s => Math.ceil(s.list.length / s.columns) * (s.high + font * 0.3)));
     let edge = -Infinity;
     const total = shapes.reduce((sum, s) => sum + s.width + gap, -gap), centre = row === order[0] ? 0 : (Math.min(...placed().map(i => i.x - i.w / 2)) + Math.max(...placed().map(i => i.x + i.w / 2))) / 2;
     let x = centre - total / 2;
-    for (const { list, wide, columns, width } of shapes) {
+    for (const { list, wide, high, columns, width } of shapes) {
       // Over what it is joined to, where that leaves the others room.
       const left = row === order[0] || shapes.length === 1 ? x : Math.max(edge, middle(list) - width / 2);
       list.forEach((item, k) => {

@@ -225,13 +225,13 @@ function itemShape(item) {
   const isGroup = item.ids.length > 1, node = nodes[item.ids[0]];
   const idle = item.kind === 'worker' && item.ids.every(id => !active.has(id));
   const room = Math.floor((item.w - font * 0.4) / font / 0.58);
-  const name = item.name.length > room ? `${item.name.slice(0, Math.max(2, room - 1))}…` : item.name;
+  const short = line => line.length > room ? `${line.slice(0, Math.max(2, room - 1))}…` : line, middle = (item.lines.length - 1) / 2;
   const isCutOff = !isGroup && lost.some(l => l.src === node.id || l.dst === node.id) && !links.some(l => l.src === node.id || l.dst === node.id);
   const title = isGroup ? `${item.ids.length} equal ${item.kind === 'switch' ? 'switches' : 'workers'}: ${item.range}. Click to see them apart.`
     : `${node.name}: ${node.kind}${idle ? ', holds no data' : ''}${node.host >= 0 ? `, in ${network.hosts[node.host]}` : ''}${isCutOff ? ', all its links are broken' : ''}`;
-  const box = by => draw('rect', { x: item.x - item.w / 2 + by, y: item.y - item.h / 2 - by, width: item.w, height: item.h, rx: item.kind === 'switch' ? item.h / 2 : 3 });
+  const box = by => draw('rect', { x: item.x - item.w / 2 + by, y: item.y - item.h / 2 - by, width: item.w, height: item.h, rx: item.kind === 'switch' ? font * 0.9 : 3 });
   const shape = draw('g', { class: `node ${item.kind} ${idle ? 'idle' : ''} ${isCutOff ? 'cut-off' : ''} ${isGroup ? 'closed' : ''}`, 'data-item': item.at },
-    draw('title', {}, title), ...(isGroup ? [box(font * 0.3)] : []), box(0), draw('text', { x: item.x, y: item.y + font * 0.35 }, name));
+    draw('title', {}, title), ...(isGroup ? [box(font * 0.3)] : []), box(0), ...item.lines.map((line, i) => draw('text', { x: item.x, y: item.y + font * (0.35 + 1.2 * (i - middle)) }, short(line))));
   if (isGroup)
     fill(shape, { tabindex: 0, role: 'button', 'aria-expanded': 'false', 'aria-label': title }, []);
   return shape;
@@ -307,12 +307,13 @@ function paintParts() {
     sizes.set(part, (sizes.get(part) || 0) + 1);
   }
   items.forEach((item, at) => {
-    const name = itemShapes[at].lastChild, part = bound ? bound.part[item.ids[0]] : -1;
+    const part = bound ? bound.part[item.ids[0]] : -1;
     const rank = bound && item.ids.every(id => bound.part[id] === part) ? order.indexOf(part) : -1;
     const paint = !state.proof || !bound ? '' : rank >= 0 ? partColours[rank % 7] : 'var(--idle)';
     for (const shape of itemShapes[at].querySelectorAll('rect'))
       shape.style.fill = paint;
-    name.style.fill = paint ? (rank < 0 ? 'var(--ink)' : '#000') : '';
+    for (const name of itemShapes[at].querySelectorAll('text'))
+      name.style.fill = paint ? (rank < 0 ? 'var(--ink)' : '#000') : '';
   });
 }
 

@@ -34,7 +34,19 @@ static const char style[] =
     "a{color:var(--link)}p.soft,figcaption{color:var(--soft);font-size:.9rem}"
     "svg{max-width:100%;height:auto}.wide{overflow-x:auto}.phone{display:none}"
     "@media (max-width:700px){body{padding:0 10px 30px}section{padding:12px}.desk{display:none}"
-    ".phone{display:block}.phone svg{width:100%}.wide{border-right:1px dashed var(--line)}}"
+    ".phone{display:block}.phone svg{width:100%}"
+    /* Rows of claims become paragraphs. */
+    ".claims tr{display:flex;flex-wrap:wrap;gap:0 14px;padding:4px 0;border-bottom:1px solid var(--line)}"
+    ".claims td{border:0;padding:0}.claims th{display:none}.claims td:empty{display:none}"
+    ".claims td.words{flex:1 0 75%}.claims td.words:first-child{flex:0 0 auto}.claims td.reason{flex:1 0 100%}"
+    ".claims td[data-is]::before{content:attr(data-is) \" \";color:var(--soft)}"
+    ".claims tr td:first-child:not(.words){flex:1 0 100%;font-weight:600}}"
+    /* A shadow where a table goes on. */
+    ".wide{background:linear-gradient(to right,var(--card) 30%,transparent),"
+    "linear-gradient(to left,var(--card) 30%,transparent) right,"
+    "linear-gradient(to right,rgba(128,128,128,.4),transparent),"
+    "linear-gradient(to left,rgba(128,128,128,.4),transparent) right;background-repeat:no-repeat;"
+    "background-size:40px 100%,40px 100%,12px 100%,12px 100%;background-attachment:local,local,scroll,scroll}"
     "table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:8px 0}"
     "th,td{padding:2px 10px;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}"
     "th:first-child,td:first-child,td.words,th.words{text-align:left}td.reason{text-align:left;max-width:"
@@ -96,7 +108,7 @@ static banyan_status add_table(const banyan_figure *f, banyan_text *text, banyan
 
 static int same_reason(const figure_comparison *a, const figure_comparison *b)
 {
-    return !strcmp(a->reason ? a->reason : "", b->reason ? b->reason : "");
+    return a->reason && b->reason && *a->reason && !strcmp(a->reason, b->reason);
 }
 
 /* rows: how many from this one on have its reason; 0: one before said it. */
@@ -111,11 +123,11 @@ static void add_comparison(const figure_comparison *c, int rows, banyan_text *te
                                        : "bad",
                         statement_words(c));
     } else {
-        banyan_text_add(text, "</td><td>");
+        banyan_text_add(text, "</td><td data-is=\"theirs\">");
         add_short_number(text, c->theirs);
-        banyan_text_add(text, "</td><td>");
+        banyan_text_add(text, "</td><td data-is=\"ours\">");
         add_short_number(text, c->ours);
-        banyan_text_add(text, "</td><td>%.3f", c->ours / c->theirs);
+        banyan_text_add(text, "</td><td data-is=\"ratio\">%.3f", c->ours / c->theirs);
     }
     banyan_text_add(text, "</td>");
     if (rows > 0) {
@@ -130,15 +142,15 @@ static void add_comparisons(const banyan_figure *f, banyan_text *text)
 {
     if (!f->comparison_count)
         return;
-    banyan_text_add(text, "<div class=\"wide\"><table><tr><th>whose</th><th class=\"words\">what</th>"
+    banyan_text_add(text, "<div class=\"wide\"><table class=\"claims\"><tr><th>whose</th><th class=\"words\">what</th>"
                           "<th>theirs</th><th>ours</th><th>ratio</th><th class=\"words\">why</th></tr>\n");
     for (size_t i = 0; i < f->comparison_count; i++) {
         const figure_comparison *c = &f->comparisons[i];
         int rows = 0;
 
-        while ((!i || !same_reason(c - 1, c)) && i + (size_t)rows < f->comparison_count &&
-               same_reason(c, c + rows))
-            rows++;
+        if (!i || !same_reason(c - 1, c))
+            for (rows = 1; i + (size_t)rows < f->comparison_count && same_reason(c, c + rows);)
+                rows++;
         add_comparison(c, rows, text);
     }
     banyan_text_add(text, "</table></div>\n");

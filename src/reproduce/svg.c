@@ -132,10 +132,10 @@ static void find_ranges(picture *p)
     }
     if (f->head.is_log_y) {
         p->low_y = floor(p->low_y * 4) / 4;
-        p->high_y = ceil(p->high_y * 4) / 4;
+        p->high_y = ceil(p->high_y * 4 + (f->head.kind == BANYAN_FIGURE_LINES ? 0 : 0.5)) / 4;
     } else {
         p->low_y = fmin(0, p->low_y);
-        p->high_y *= 1.05;
+        p->high_y *= f->head.kind == BANYAN_FIGURE_LINES ? 1.05 : 1.12; /* bars have their numbers on top */
     }
     if (p->high_y <= p->low_y)
         p->high_y = p->low_y + 1;

@@ -2,6 +2,7 @@
 /* reproduce/svg_bars.c: groups of bars, and bars that are piles of parts. A group is a label, a bar a pile;
  * in a plain bar chart every series is a pile of one part. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -9,10 +10,13 @@
 
 enum { LEVELS = 3 };
 
+typedef enum { VALUES_HIDDEN, VALUES_UPWARDS, VALUES_ACROSS } values_direction;
+
 typedef struct {
     int *pile, *part; /* by series */
     int pile_count;
     double *height;          /* by pile: how far it is drawn */
+    values_direction values;
     double name_end[LEVELS]; /* of groups' names: how far each level is written */
 } piles;
 
@@ -70,18 +74,21 @@ static void add_bar(picture *p, double x, double width, double from, int colour,
     banyan_text_add(p->text, "</g>\n");
 }
 
-/* Above the bar, where it has room. */
-static void add_value(picture *p, double x, double width, double height)
+/* Above the bar: across it where all of them have that room, otherwise upwards. */
+static void add_value(picture *p, const piles *s, double x, double height)
 {
-    banyan_text number = BANYAN_TEXT_EMPTY;
+    char number[16];
 
-    add_short_number(&number, height);
-    if (!number.failed && SVG_LETTER * (double)number.length * 10 / 12 <= width) {
+    snprintf(number, sizeof number, "%.3g", height);
+    if (s->values == VALUES_ACROSS) {
         banyan_text_add(p->text, "<g font-size=\"10\">");
-        picture_add_text(p, "ink", "middle", x, picture_y(p, height) - 3, number.bytes);
-        banyan_text_add(p->text, "</g>");
+        picture_add_text(p, "ink", "middle", x, picture_y(p, height) - 3, number);
+    } else {
+        banyan_text_add(p->text, "<g font-size=\"10\" transform=\"translate(%.1f %.1f) rotate(-90)\">",
+                        x + 3.5, picture_y(p, height) - 3);
+        picture_add_text(p, "ink", "start", 0, 0, number);
     }
-    banyan_text_fini(&number);
+    banyan_text_add(p->text, "</g>\n");
 }
 
 static void add_pile_name(picture *p, double x, const char *series)
@@ -98,6 +105,7 @@ static void add_group_name(picture *p, piles *s, double x, const char *label)
     double half = SVG_LETTER * (double)strlen(label) / 2;
     int level = 0;
 
+    x = fmin(x, p->frame.width - half - 2);
     while (level < LEVELS && x - half < s->name_end[level] + 4)
         level++;
     if (level == LEVELS)
@@ -127,9 +135,19 @@ static void add_group(picture *p, piles *s, int k)
         s->height[s->pile[i]] += q->value;
     }
     for (int i = 0; i < s->pile_count; i++)
-        if (s->height[i] > 0)
-            add_value(p, left + (i + 0.45) * width, width, s->height[i]);
+        if (s->values != VALUES_HIDDEN && s->height[i] > 0)
+            add_value(p, s, left + (i + 0.45) * width, s->height[i]);
     add_group_name(p, s, p->frame.left + (k + 0.5) * group, label);
+}
+
+/* Logarithmic piles end nowhere that a number could name. */
+static values_direction choose_values(const picture *p, int pile_count)
+{
+    double width = picture_inner_width(p) / p->labels.count * 0.84 / pile_count;
+
+    if (p->figure->head.is_log_y && p->figure->head.kind == BANYAN_FIGURE_STACKS)
+        return VALUES_HIDDEN;
+    return width >= 34 ? VALUES_ACROSS : width >= 10.5 ? VALUES_UPWARDS : VALUES_HIDDEN;
 }
 
 static void add_legend(picture *p, const piles *s)
@@ -174,6 +192,7 @@ banyan_status picture_add_bars(picture *p, banyan_error *err)
 
         s.pile_count = number_equal(p, is_stacked ? same_pile : never, s.pile);
         number_equal(p, same_part, s.part);
+        s.values = choose_values(p, s.pile_count);
         for (int k = 0; k < p->labels.count; k++)
             add_group(p, &s, k);
         add_legend(p, &s);
