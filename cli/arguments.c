@@ -131,8 +131,7 @@ int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
 
 static void add_shell_word(banyan_text *text, const char *word)
 {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
 
     banyan_text_add(text, " ");
     if (*word && !word[strspn(word, plain)]) {

@@ -465,7 +465,7 @@ typedef struct {
 #define BANYAN_REPORT_CONFIG_INITIALIZER                                                                     \
     {                                                                                                        \
         sizeof(banyan_report_config), BANYAN_REPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL,     \
-            NULL, NULL                                                                                           \
+            NULL, NULL                                                                                       \
     }
 
 typedef struct {

@@ -18,12 +18,7 @@
 #include "simulate/paths.h"
 
 /* Beyond these a report would take minutes: the walk instead of the fluid model, no curve, no bound. */
-enum {
-    MAX_FLUID_TRANSFERS = 10000,
-    MAX_FLUID_WORK = 2000000,
-    MAX_CURVES = 8,
-    MAX_BOUND_WORKERS = 1024
-};
+enum { MAX_FLUID_TRANSFERS = 10000, MAX_FLUID_WORK = 2000000, MAX_CURVES = 8, MAX_BOUND_WORKERS = 1024 };
 
 /* What readers compare with: it has a curve even where it is not among the fastest. */
 static const char baseline[] = "ring";

@@ -117,8 +117,8 @@ static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem
     }
     if (status || strcmp(model, "fluid") != 0)
         return status;
-    status = banyan_predict_paced(plan->schedule, sized.topology, sized.bytes, banyan_plan_slice(plan, &sized),
-                                  &paced_s, err);
+    status = banyan_predict_paced(plan->schedule, sized.topology, sized.bytes,
+                                  banyan_plan_slice(plan, &sized), &paced_s, err);
     if (status)
         return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
     plan->is_paced = paced_s < PACING_COST * unpaced_s;
@@ -160,11 +160,11 @@ banyan_status banyan_plan_judge(banyan_plan *plan, const banyan_problem *problem
 
     if (effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, banyan_plan_slice(plan, problem),
-                             &timeline, err);
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes,
+                             banyan_plan_slice(plan, problem), &timeline, err);
     } else {
-        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, banyan_plan_slice(plan, problem),
-                                &timeline, &plan->model, err);
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes,
+                                banyan_plan_slice(plan, problem), &timeline, &plan->model, err);
     }
     if (status)
         return status;
@@ -261,7 +261,8 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
 
 int banyan_plan_has_few_messages(const banyan_plan *plan, const banyan_problem *problem)
 {
-    double slices = volume_of(plan->schedule) * (double)problem->bytes / (double)banyan_plan_slice(plan, problem);
+    double slices =
+        volume_of(plan->schedule) * (double)problem->bytes / (double)banyan_plan_slice(plan, problem);
 
     return (double)plan->schedule->transfer_count + slices < FEW_MESSAGES;
 }

@@ -55,11 +55,12 @@ static void add_node(banyan_text *text, const banyan_layout *layout, int b, int 
     banyan_layout_place_member(layout, box, i, &x, &y);
     banyan_text_add(text, "\n{\"id\":%d,", id);
     add_string(text, "name", banyan_topology_node_name(topology, id));
-    banyan_text_add(
-        text,
-        ",\"kind\":\"%s\",\"host\":%d,\"group\":%d,\"box\":%d,\"row\":%d,\"x\":%.1f,\"y\":%.1f,\"w\":%.1f,\"h\":%.1f}",
-        node->kind == BANYAN_NODE_SWITCH ? "switch" : "worker", node->host, layout->cables->group_of[id], b,
-        box->row, x, y, layout->cell_width - inset, layout->cell_height - inset);
+    banyan_text_add(text,
+                    ",\"kind\":\"%s\",\"host\":%d,\"group\":%d,\"box\":%d,\"row\":%d,\"x\":%.1f,\"y\":%.1f,"
+                    "\"w\":%.1f,\"h\":%.1f}",
+                    node->kind == BANYAN_NODE_SWITCH ? "switch" : "worker", node->host,
+                    layout->cables->group_of[id], b, box->row, x, y, layout->cell_width - inset,
+                    layout->cell_height - inset);
 }
 
 static void add_nodes(banyan_text *text, const banyan_layout *layout)

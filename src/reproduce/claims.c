@@ -91,8 +91,9 @@ static void add_distance(const banyan_reproduction *r, const banyan_paper *paper
         }
     qsort(off, count, sizeof *off, by_size);
     if (count)
-        banyan_text_add(text, "<td data-is=\"off by, median\">%.1f %%</td><td data-is=\"at most\">%.1f %%</td>", 100 * off[count / 2],
-                        100 * off[count - 1]);
+        banyan_text_add(text,
+                        "<td data-is=\"off by, median\">%.1f %%</td><td data-is=\"at most\">%.1f %%</td>",
+                        100 * off[count / 2], 100 * off[count - 1]);
     else
         banyan_text_add(text, "<td>-</td><td>-</td>");
     banyan_free(off);
@@ -101,8 +102,7 @@ static void add_distance(const banyan_reproduction *r, const banyan_paper *paper
 static void add_row(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
 {
     static const char *const names[2][CLAIM_NOT_TESTABLE + 1] = {
-        {"", "statements that hold", "do not hold", "not testable here"},
-        {"", "numbers met", "not met", ""}};
+        {"", "statements that hold", "do not hold", "not testable here"}, {"", "numbers met", "not met", ""}};
     const claim_tally all = tally_claims(r, paper), *tally = &all;
 
     banyan_text_add(text, "<tr><td>%s</td>", paper ? paper->name : "all");
@@ -138,7 +138,8 @@ static void add_claim(const banyan_figure *f, const figure_comparison *c, banyan
 
 static void add_claims_of(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
 {
-    banyan_text_add(text, "<details><summary>claims of %s</summary><div class=\"wide\"><table class=\"claims\">\n",
+    banyan_text_add(text,
+                    "<details><summary>claims of %s</summary><div class=\"wide\"><table class=\"claims\">\n",
                     paper->name);
     for (size_t i = 0; i < r->figure_count; i++)
         for (size_t k = 0; r->figures[i]->paper == paper && k < r->figures[i]->comparison_count; k++)
@@ -155,7 +156,8 @@ void reproduction_add_claims(const banyan_reproduction *r, banyan_text *text)
     banyan_reproduction_format_claims(r, words, sizeof words);
     banyan_text_add(
         text,
-        "<section id=\"claims\"><h3>What holds</h3>\n<p class=\"sum\">%s.</p>\n<div class=\"wide\"><table class=\"claims\">"
+        "<section id=\"claims\"><h3>What holds</h3>\n<p class=\"sum\">%s.</p>\n<div class=\"wide\"><table "
+        "class=\"claims\">"
         "<tr><th>paper</th><th>statements that hold</th><th>do not hold</th><th>not testable here</th>"
         "<th>numbers met</th><th>not met</th><th>off by, median</th><th>at most</th></tr>\n",
         words);

@@ -77,8 +77,8 @@ void add_short_number(banyan_text *text, double value);
 /* Each appends; failures are the text's. */
 banyan_status figure_add_table(const banyan_figure *figure, banyan_text *text, banyan_error *err);
 void figure_add_comparisons(const banyan_figure *figure, banyan_text *text);
-/* A file of its own has its title in the picture; on the page it is the heading, and a phone gets a picture of
- * its own, with the legend below. */
+/* A file of its own has its title in the picture; on the page it is the heading, and a phone gets a picture
+ * of its own, with the legend below. */
 typedef enum { FIGURE_ALONE, FIGURE_WIDE, FIGURE_NARROW } figure_shape;
 banyan_status figure_add_svg(const banyan_figure *figure, figure_shape shape, banyan_text *text,
                              banyan_error *err);

@@ -25,7 +25,8 @@ static const char style[] =
     ".head{display:flex;gap:16px;justify-content:space-between;align-items:center}"
     "button{font:inherit;font-size:.88rem;color:inherit;background:var(--card);border:1px solid var(--line);"
     "border-radius:6px;padding:3px 10px;min-height:30px;cursor:pointer;white-space:nowrap}"
-    "code{overflow-wrap:anywhere}.sum{font-size:1.05rem;font-weight:600}summary{cursor:pointer;color:var(--link)}"
+    "code{overflow-wrap:anywhere}.sum{font-size:1.05rem;font-weight:600}summary{cursor:pointer;color:var(--"
+    "link)}"
     "body{margin:0 auto;max-width:1100px;padding:0 20px 40px;background:var(--page);color:var(--ink);"
     "font:15px/1.5 system-ui,sans-serif}"
     "section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px 18px;"
@@ -38,7 +39,8 @@ static const char style[] =
     /* Rows of claims become paragraphs. */
     ".claims tr{display:flex;flex-wrap:wrap;gap:0 14px;padding:4px 0;border-bottom:1px solid var(--line)}"
     ".claims td{border:0;padding:0}.claims th{display:none}.claims td:empty{display:none}"
-    ".claims td.words{flex:1 0 75%}.claims td.words:first-child{flex:0 0 auto}.claims td.reason{flex:1 0 100%}"
+    ".claims td.words{flex:1 0 75%}.claims td.words:first-child{flex:0 0 auto}.claims td.reason{flex:1 0 "
+    "100%}"
     ".claims td[data-is]::before{content:attr(data-is) \" \";color:var(--soft)}"
     ".claims tr td:first-child:not(.words){flex:1 0 100%;font-weight:600}}"
     /* A shadow where a table goes on. */
@@ -142,8 +144,9 @@ static void add_comparisons(const banyan_figure *f, banyan_text *text)
 {
     if (!f->comparison_count)
         return;
-    banyan_text_add(text, "<div class=\"wide\"><table class=\"claims\"><tr><th>whose</th><th class=\"words\">what</th>"
-                          "<th>theirs</th><th>ours</th><th>ratio</th><th class=\"words\">why</th></tr>\n");
+    banyan_text_add(
+        text, "<div class=\"wide\"><table class=\"claims\"><tr><th>whose</th><th class=\"words\">what</th>"
+              "<th>theirs</th><th>ours</th><th>ratio</th><th class=\"words\">why</th></tr>\n");
     for (size_t i = 0; i < f->comparison_count; i++) {
         const figure_comparison *c = &f->comparisons[i];
         int rows = 0;
@@ -255,12 +258,13 @@ banyan_status reproduction_add_page(const banyan_reproduction *r, banyan_text *t
                           "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">"
                           "<title>Paper results, reproduced</title>\n<style>");
     banyan_text_add_bytes(text, style, sizeof style - 1);
-    banyan_text_add(text, "</style></head><body>\n<div class=\"head\"><h1>Paper results, reproduced</h1>"
-                          "<button type=\"button\" id=\"theme\" hidden aria-label=\"Colours: as the system has "
-                          "them\">\u25d0 auto</button></div>\n"
-                          "<p>What papers report, what we find in our system, and why they differ where they "
-                          "do. Full lines are ours, dashed ones come from elsewhere, diamonds are the "
-                          "paper's.</p>\n");
+    banyan_text_add(text,
+                    "</style></head><body>\n<div class=\"head\"><h1>Paper results, reproduced</h1>"
+                    "<button type=\"button\" id=\"theme\" hidden aria-label=\"Colours: as the system has "
+                    "them\">\u25d0 auto</button></div>\n"
+                    "<p>What papers report, what we find in our system, and why they differ where they "
+                    "do. Full lines are ours, dashed ones come from elsewhere, diamonds are the "
+                    "paper's.</p>\n");
     add_made(r, text);
     reproduction_add_claims(r, text);
     add_index(r, text);

@@ -155,8 +155,8 @@ static void add_rule(picture *p, double value)
     char number[32];
 
     snprintf(number, sizeof number, "%.6g", value);
-    banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", p->frame.left, picture_y(p, value),
-                    p->frame.width - p->frame.right);
+    banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", p->frame.left,
+                    picture_y(p, value), p->frame.width - p->frame.right);
     picture_add_text(p, "soft", "end", p->frame.left - 7, picture_y(p, value) + 4, number);
 }
 
@@ -199,14 +199,16 @@ static void add_frame(picture *p)
                     "patternTransform=\"rotate(45)\"><rect class=\"page\" width=\"1.4\" height=\"5\" "
                     "fill-opacity=\"0.75\"/></pattern></defs>\n",
                     (int)p->shape);
-    banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", p->frame.width, p->frame.height);
+    banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", p->frame.width,
+                    p->frame.height);
     if (p->shape == FIGURE_ALONE) {
         banyan_text_add(p->text, "<g font-size=\"14\">");
         picture_add_text(p, "ink", "start", 12, 22, f->head.title);
         banyan_text_add(p->text, "</g>");
     }
     add_rules(p);
-    picture_add_text(p, "soft", "middle", p->frame.left + picture_inner_width(p) / 2, picture_axis(p) + 64, f->head.x);
+    picture_add_text(p, "soft", "middle", p->frame.left + picture_inner_width(p) / 2, picture_axis(p) + 64,
+                     f->head.x);
     banyan_text_add(p->text, "<g transform=\"translate(16 %.1f) rotate(-90)\">",
                     p->frame.top + inner_height(p) / 2);
     picture_add_text(p, "soft", "middle", 0, 0, f->head.y);
@@ -341,8 +343,8 @@ banyan_status figure_add_svg(const banyan_figure *figure, figure_shape shape, ba
     if (!status)
         status = figure_find_labels(figure, &p.labels, err);
     if (!status) {
-        p.frame = frame_of(&p, figure->head.kind == BANYAN_FIGURE_LINES ? p.series.count
-                                                                       : picture_count_parts(&p));
+        p.frame =
+            frame_of(&p, figure->head.kind == BANYAN_FIGURE_LINES ? p.series.count : picture_count_parts(&p));
         find_ranges(&p);
         add_frame(&p);
         if (figure->head.kind == BANYAN_FIGURE_LINES)

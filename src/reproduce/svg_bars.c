@@ -15,7 +15,7 @@ typedef enum { VALUES_HIDDEN, VALUES_UPWARDS, VALUES_ACROSS } values_direction;
 typedef struct {
     int *pile, *part; /* by series */
     int pile_count;
-    double *height;          /* by pile: how far it is drawn */
+    double *height; /* by pile: how far it is drawn */
     values_direction values;
     double name_end[LEVELS]; /* of groups' names: how far each level is written */
 } piles;

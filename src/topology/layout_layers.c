@@ -83,8 +83,8 @@ static int reaches_beyond(const layers *l, int v, int host)
     return 0;
 }
 
-/* A worker that has lost the link to its host's switch stays with its host: where workers of other hosts share
- * its lowest switch, it goes to that of a neighbour in its host that shares with fewer. */
+/* A worker that has lost the link to its host's switch stays with its host: where workers of other hosts
+ * share its lowest switch, it goes to that of a neighbour in its host that shares with fewer. */
 static void keep_hosts_whole(layers *l)
 {
     const banyan_topology *topology = l->layout->cables->topology;
@@ -316,8 +316,7 @@ banyan_status banyan_layout_place_layers(banyan_layout *layout, banyan_error *er
     l.level = banyan_alloc(nodes, sizeof *l.level);
     l.owner = banyan_alloc(nodes, sizeof *l.owner);
     l.order = banyan_alloc(nodes, sizeof *l.order);
-    l.near_switch =
-        banyan_alloc((size_t)layout->cables->topology->host_count + 1, sizeof *l.near_switch);
+    l.near_switch = banyan_alloc((size_t)layout->cables->topology->host_count + 1, sizeof *l.near_switch);
     l.low = banyan_alloc(nodes, sizeof *l.low);
     l.high = banyan_alloc(nodes, sizeof *l.high);
     if (!is_owner || !l.level || !l.owner || !l.order || !l.near_switch || !l.low || !l.high) {
