@@ -96,36 +96,38 @@ static banyan_status find_bound(gathering *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* As the plan itself was predicted: with the same slices, pacing and costs of messages. */
+/* As the plan itself was predicted: with the same slices, pacing and costs of messages; by the walk where the
+ * fluid model would take too long. */
 static banyan_status predict_point(const banyan_plan *plan, const banyan_problem *page, size_t bytes,
                                    double *out, char *is_walked, banyan_error *err)
 {
     banyan_problem problem = *page;
+    banyan_fluid_options options = {.work_limit = MAX_FLUID_WORK, .is_paced = plan->is_paced};
+    banyan_status status = BANYAN_UNSUPPORTED;
     banyan_fluid_result result;
     banyan_timeline *timeline;
-    banyan_status status;
 
     problem.bytes = bytes;
-    *is_walked = plan->schedule->transfer_count > MAX_FLUID_TRANSFERS;
-    *out = NAN; /* the curve ends where the fluid model would take too long */
-    if (*is_walked) {
-        status = banyan_walk(plan->schedule, problem.topology, bytes, banyan_plan_slice(plan, &problem),
-                             &timeline, err);
-        if (status)
-            return status;
-        *out = banyan_plan_with_messages(timeline->total_s, &plan->costs);
-        banyan_timeline_destroy(timeline);
-    } else {
-        const banyan_fluid_options options = {.slice_bytes = banyan_plan_slice(plan, &problem),
-                                              .work_limit = MAX_FLUID_WORK,
-                                              .is_paced = plan->is_paced};
-
+    options.slice_bytes = banyan_plan_slice(plan, &problem);
+    if (bytes == plan->bytes) {
+        *out = plan->predicted_s;
+        *is_walked = !strcmp(plan->model, "walk");
+        return BANYAN_SUCCESS;
+    }
+    if (plan->schedule->transfer_count <= MAX_FLUID_TRANSFERS)
         status = banyan_fluid(plan->schedule, problem.topology, bytes, &options, &result, err);
-        if (status)
-            return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
+    if (!status) {
         *out = banyan_plan_with_messages(result.timeline->total_s, &plan->costs);
         banyan_fluid_fini(&result);
     }
+    *is_walked = status == BANYAN_UNSUPPORTED;
+    if (!*is_walked)
+        return status;
+    status = banyan_walk(plan->schedule, problem.topology, bytes, options.slice_bytes, &timeline, err);
+    if (status)
+        return status;
+    *out = banyan_plan_with_messages(timeline->total_s, &plan->costs);
+    banyan_timeline_destroy(timeline);
     return BANYAN_SUCCESS;
 }
 

@@ -121,7 +121,7 @@ function plotEnds(curves, s) {
   const ends = curves.map((curve, i) => {
     const k = data.sizes.findLastIndex((size, at) => s.share(curve, at) !== null), isWhole = k === data.sizes.length - 1;
     return { curve, i, x: s.x(data.sizes[k]), at: s.y(s.share(curve, k)),
-      words: curve.algorithm + (isWhole ? '' : ` (not predicted above ${sizeText(data.sizes[k])})`) };
+      words: curve.algorithm + (isWhole ? '' : ` to ${sizeText(data.sizes[k])}`) };
   }).filter(e => !hidden.has(e.curve.algorithm)).sort((a, b) => a.at - b.at);
   let next = top;
   for (const end of ends) {
@@ -144,7 +144,7 @@ function plotTip(curves, s, k) {
 }
 
 function drawPlot(curves) {
-  plotArea = narrow.matches ? { left: 46, top: 26, right: 386, bottom: 280 } : { left: 56, top: 26, right: 730, bottom: 404 };
+  plotArea = narrow.matches ? { left: 46, top: 26, right: 376, bottom: 280 } : { left: 56, top: 26, right: 730, bottom: 404 };
   const s = plotScale(curves), series = curves.map((c, i) => plotSeries(c, i, s)), ends = narrow.matches ? [] : plotEnds(curves, s);
   const { left, right, top, bottom } = plotArea, line = draw('path', { stroke: 'var(--soft)', opacity: 0 });
   const svg = draw('svg', { viewBox: narrow.matches ? '0 0 400 326' : '0 0 916 450', role: 'group', 'aria-label': 'Share of the bound against size' },
