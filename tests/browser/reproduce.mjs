@@ -35,6 +35,30 @@ async function checkFigures(page) {
   assert.deepEqual(empty, [], 'no figure is empty');
 }
 
+// What holds and how far off it is stands on top; charts fit the window, and their words can be read.
+async function checkSummary(page, name) {
+  const summary = await page.locator('#claims').innerText();
+  assert.match(summary, /numbers of papers are met/, `${name}: the count`);
+  assert.match(summary, /off by, median/, `${name}: how far off`);
+  const wrong = await page.evaluate(() => [...document.querySelectorAll('section svg')].filter(s => s.getClientRects().length).flatMap(svg => {
+    const title = svg.closest('section').id, small = [...svg.querySelectorAll('text')].map(t => {
+      const { width, height } = t.getBoundingClientRect();
+      return Math.min(width, height);
+    }).filter(size => size > 0 && size < 5).length;
+    return [...(svg.getBoundingClientRect().right > innerWidth ? [`${title} is cut off`] : []), ...(small ? [`${title} has ${small} small words`] : [])];
+  }));
+  assert.deepEqual(wrong, [], `${name}: charts fit`);
+}
+
+async function checkTheme(page) {
+  const ink = () => page.evaluate(() => getComputedStyle(document.body).color), button = page.locator('#theme');
+  await button.click();
+  const light = await ink();
+  await button.click();
+  assert.notEqual(await ink(), light, 'the button changes the colours');
+  await button.click();
+}
+
 // What words or dashes say is never said by colour alone: every series of a picture is named in it.
 async function checkTables(page) {
   for (const box of await page.locator('details').all()) {
@@ -59,6 +83,8 @@ await withBrowser(modules, pictures, async (context, place) => {
       await page.goto(pathToFileURL(file).href);
       await picture(page, pictures, `reproduce-${width}-${scheme}`, true);
       await checkFigures(page);
+      await checkSummary(page, `${width} wide`);
+      await checkTheme(page);
       await checkLabels(page, 'section svg', `${width} wide`);
       await checkWidth(page, `${width} wide`);
       if (scheme === 'light')

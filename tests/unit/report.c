@@ -237,6 +237,30 @@ TEST(the_data_parses_and_names_every_node_and_all_loads)
     }
 }
 
+TEST(links_that_are_slow_or_gone_are_in_the_data)
+{
+    const banyan_json *damaged, *link;
+    banyan_json *document;
+    sample s;
+    char *data;
+
+    sample_init(&s, "ring:4,down=g0-g1,degrade=g2->g3:0.25", "binomial");
+    data = format(&s);
+    document = parse(data);
+    damaged = field(document, "network.damaged");
+    assert_int_equal(banyan_json_count(damaged), 3);
+    for (size_t i = 0; i < 3; i++) {
+        link = banyan_json_item(damaged, i);
+        if ((int)number(banyan_json_item(link, 0)) == 2)
+            assert_true(number(banyan_json_item(link, 3)) == 0.25);
+        else
+            assert_true(number(banyan_json_item(link, 3)) == 0);
+    }
+    banyan_json_destroy(document);
+    banyan_free(data);
+    sample_fini(&s);
+}
+
 TEST(a_move_says_when_and_where_its_transfer_goes)
 {
     const banyan_json *move, *path;
@@ -541,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_data_parses_and_names_every_node_and_all_loads),
+        cmocka_unit_test(links_that_are_slow_or_gone_are_in_the_data),
         cmocka_unit_test(a_move_says_when_and_where_its_transfer_goes),
         cmocka_unit_test(a_link_that_is_always_full_is_shown_full),
         cmocka_unit_test(a_bound_that_is_not_known_is_null),
