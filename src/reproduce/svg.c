@@ -35,10 +35,26 @@ static double inner_height(const picture *p)
     return picture_axis(p) - p->frame.top;
 }
 
+/* How wide the longest name of the legend may be; wider ones are written in smaller letters. */
+static int legend_room(const picture *p)
+{
+    static const int least = 153, most = 303; /* the picture still fits a window of 820 */
+    double widest = 0;
+
+    for (int i = 0; i < p->series.count; i++) {
+        const figure_point *q = &p->figure->points[p->series.first[i]];
+        size_t letters = strlen(q->series) + (q->origin == BANYAN_PAPERS ? strlen(" (paper)") : 0);
+
+        widest = fmax(widest, SVG_LETTER * (double)letters);
+    }
+    return widest > most ? most : widest > least ? (int)widest : least;
+}
+
 /* The legend stands on the right, or below where the window is narrow. */
 static picture_frame frame_of(const picture *p, int legend_rows)
 {
-    int top = p->shape == FIGURE_ALONE ? 44 : 14, axis = 326, below = 74;
+    int top = p->shape == FIGURE_ALONE ? 44 : 14, axis = 326, below = 74, left = 76, inner = 488;
+    int right = 18 + 25 + legend_room(p);
 
     if (p->shape == FIGURE_NARROW)
         return (picture_frame){.width = 390,
@@ -49,13 +65,13 @@ static picture_frame frame_of(const picture *p, int legend_rows)
                                .bottom = below + legend_rows * SVG_LEGEND,
                                .legend_x = 12,
                                .legend_y = axis + below + 8};
-    return (picture_frame){.width = 760,
+    return (picture_frame){.width = left + inner + right,
                            .height = top + 294 + below,
-                           .left = 76,
-                           .right = 196,
+                           .left = left,
+                           .right = right,
                            .top = top,
                            .bottom = below,
-                           .legend_x = 760 - 196 + 18,
+                           .legend_x = left + inner + 18,
                            .legend_y = top + 10};
 }
 

@@ -81,10 +81,10 @@ static void add_value(picture *p, const piles *s, double x, double height)
 
     snprintf(number, sizeof number, "%.3g", height);
     if (s->values == VALUES_ACROSS) {
-        banyan_text_add(p->text, "<g font-size=\"10\">");
+        banyan_text_add(p->text, "<g font-size=\"10.5\">");
         picture_add_text(p, "ink", "middle", x, picture_y(p, height) - 3, number);
     } else {
-        banyan_text_add(p->text, "<g font-size=\"10\" transform=\"translate(%.1f %.1f) rotate(-90)\">",
+        banyan_text_add(p->text, "<g font-size=\"10.5\" transform=\"translate(%.1f %.1f) rotate(-90)\">",
                         x + 3.5, picture_y(p, height) - 3);
         picture_add_text(p, "ink", "start", 0, 0, number);
     }
@@ -93,7 +93,7 @@ static void add_value(picture *p, const piles *s, double x, double height)
 
 static void add_pile_name(picture *p, double x, const char *series)
 {
-    banyan_text_add(p->text, "<g transform=\"translate(%.1f %.1f) rotate(-90)\" font-size=\"9\">", x,
+    banyan_text_add(p->text, "<g transform=\"translate(%.1f %.1f) rotate(-90)\" font-size=\"10.5\">", x,
                     picture_axis(p));
     banyan_text_add(p->text, "<text fill=\"#ffffff\" x=\"4\">%.*s</text></g>\n", picture_pile_length(series),
                     series);
@@ -130,7 +130,7 @@ static void add_group(picture *p, piles *s, int k)
         if (!q || !picture_can_draw(p, q))
             continue;
         add_bar(p, x, width * 0.9, s->height[s->pile[i]], is_stacked ? s->part[i] : i, q);
-        if (is_stacked && s->height[s->pile[i]] == 0 && width >= 11)
+        if (is_stacked && s->height[s->pile[i]] == 0 && width >= 12)
             add_pile_name(p, x + width * 0.45 + 3, q->series);
         s->height[s->pile[i]] += q->value;
     }
