@@ -68,7 +68,17 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How far our numbers are from the papers': the middle one, and the largest. */
+/* Per cent, or the factor where it is more than two. */
+static void add_off(banyan_text *text, const char *what, double ratio)
+{
+    banyan_text_add(text, "<td data-is=\"%s\">", what);
+    if (ratio > 2)
+        banyan_text_add(text, "factor %.3g</td>", ratio);
+    else
+        banyan_text_add(text, "%.1f %%</td>", 100 * (ratio - 1));
+}
+
+/* How far our numbers are from the papers', either way: the middle one, and the largest. */
 static void add_distance(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
 {
     double *off;
