@@ -96,16 +96,16 @@ static void add_distance(const banyan_reproduction *r, const banyan_paper *paper
             const figure_comparison *c = &r->figures[i]->comparisons[k];
 
             if ((!paper || r->figures[i]->paper == paper) && !c->is_statement &&
-                comparison_verdict(c) != CLAIM_NONE && isfinite(c->ours / c->theirs))
-                off[count++] = fabs(c->ours / c->theirs - 1);
+                comparison_verdict(c) != CLAIM_NONE && c->theirs > 0 && c->ours > 0)
+                off[count++] = fmax(c->ours / c->theirs, c->theirs / c->ours);
         }
     qsort(off, count, sizeof *off, by_size);
-    if (count)
-        banyan_text_add(text,
-                        "<td data-is=\"off by, median\">%.1f %%</td><td data-is=\"at most\">%.1f %%</td>",
-                        100 * off[count / 2], 100 * off[count - 1]);
-    else
+    if (count) {
+        add_off(text, "off by, median", off[count / 2]);
+        add_off(text, "at most", off[count - 1]);
+    } else {
         banyan_text_add(text, "<td>-</td><td>-</td>");
+    }
     banyan_free(off);
 }
 

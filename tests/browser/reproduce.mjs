@@ -37,7 +37,7 @@ async function checkFigures(page) {
 
 // What holds and how far off it is stands on top; charts fit the window, and their words can be read.
 async function checkSummary(page, name) {
-  const summary = await page.locator('#claims').innerText();
+  const summary = await page.locator('#claims').textContent();
   assert.match(summary, /numbers of papers are met/, `${name}: the count`);
   assert.match(summary, /off by, median/, `${name}: how far off`);
   const wrong = await page.evaluate(() => [...document.querySelectorAll('section svg')].filter(s => s.getClientRects().length).flatMap(svg => {
