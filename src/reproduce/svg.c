@@ -341,7 +341,9 @@ static void add_lines(picture *p)
         if (!isfinite(q->x) || place_x(p, q->x) < last + 52)
             continue;
         last = place_x(p, q->x);
-        picture_add_text(p, "soft", "middle", last, picture_axis(p) + 20, q->label);
+        picture_add_text(p, "soft", "middle",
+                         fmin(last, p->frame.width - SVG_LETTER * (double)strlen(q->label) / 2 - 2),
+                         picture_axis(p) + 20, q->label);
     }
     for (int i = 0; i < p->series.count; i++) {
         add_line(p, i);
