@@ -147,7 +147,7 @@ static values_direction choose_values(const picture *p, int pile_count)
 
     if (p->figure->head.is_log_y && p->figure->head.kind == BANYAN_FIGURE_STACKS)
         return VALUES_HIDDEN;
-    return width >= 34 ? VALUES_ACROSS : width >= 10.5 ? VALUES_UPWARDS : VALUES_HIDDEN;
+    return width >= 34 ? VALUES_ACROSS : width >= 12.5 ? VALUES_UPWARDS : VALUES_HIDDEN;
 }
 
 static void add_legend(picture *p, const piles *s)
