@@ -131,6 +131,38 @@ int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out)
     return CLI_OK;
 }
 
+static void add_shell_word(banyan_text *text, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+
+    banyan_text_add(text, " ");
+    if (*word && !word[strspn(word, plain)]) {
+        banyan_text_add(text, "%s", word);
+        return;
+    }
+    banyan_text_add(text, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            banyan_text_add(text, "'\\'");
+        banyan_text_add_bytes(text, word, 1);
+    }
+    banyan_text_add(text, "'");
+}
+
+void cli_add_command(const cli_arguments *arguments, banyan_text *text)
+{
+    banyan_text_add(text, "%s%s", before(arguments->verb), arguments->verb->name);
+    for (int i = 0; i < arguments->word_count; i++)
+        add_shell_word(text, arguments->words[i]);
+    for (int i = 0; i < arguments->option_count; i++) {
+        if (!strcmp(arguments->names[i], "quiet"))
+            continue;
+        banyan_text_add(text, " --%s", arguments->names[i]);
+        if (*arguments->values[i])
+            add_shell_word(text, arguments->values[i]);
+    }
+}
+
 #define LEFT_COLUMNS 30 /* of an option's name and value; its summary begins after them */
 
 static void print_option(const cli_option *option)

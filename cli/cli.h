@@ -59,6 +59,9 @@ extern const cli_option cli_common_options[];
 int cli_parse(const cli_verb *verb, int count, char **words, cli_arguments *out);
 void cli_help(const cli_verb *verb);
 
+/* The command as a shell would take it, without --quiet: pages show what made them. */
+void cli_add_command(const cli_arguments *arguments, banyan_text *text);
+
 /* The last value given, or NULL; whether it was given. */
 const char *cli_get(const cli_arguments *arguments, const char *option);
 /* Puts '--option' before what is wrong with its value. */

@@ -35,9 +35,12 @@ static banyan_status make(const cli_arguments *arguments, cli_question *question
                           banyan_report_info *info, banyan_error *err)
 {
     banyan_report_config config = BANYAN_REPORT_CONFIG_INITIALIZER;
+    banyan_text command = BANYAN_TEXT_EMPTY;
     cli_waiting waiting;
     banyan_status status;
 
+    cli_add_command(arguments, &command);
+    config.command = command.failed ? NULL : command.bytes;
     cli_planning_begin(&waiting, arguments);
     question->config.algorithm = cli_get(arguments, "algo");
     question->config.begins = cli_planning_name;
@@ -47,6 +50,7 @@ static banyan_status make(const cli_arguments *arguments, cli_question *question
     config.trace = cli_get(arguments, "trace");
     status = banyan_report_create(question->topology, &question->config, &config, out, info, err);
     cli_waiting_end(&waiting);
+    banyan_text_fini(&command);
     return status;
 }
 

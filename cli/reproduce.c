@@ -142,6 +142,7 @@ static int run(const cli_arguments *arguments)
     const char *folder = cli_get(arguments, "output");
     job j = {.arguments = arguments};
     banyan_reproduce_verdict verdict = {0, 0, NULL};
+    banyan_text command = BANYAN_TEXT_EMPTY;
     banyan_reproduction *r = NULL;
     int64_t start_ns = banyan_clock_ns();
     banyan_status status;
@@ -153,6 +154,9 @@ static int run(const cli_arguments *arguments)
         return cli_usage_error(arguments, "name a paper, or all; --list shows what there is");
     folder = folder ? folder : "banyan-reproduce";
     status = banyan_reproduction_create(show_progress, &j, &r, &err);
+    cli_add_command(arguments, &command);
+    if (!status)
+        banyan_reproduction_set_command(r, command.failed ? NULL : command.bytes);
     if (!status)
         status = run_papers(&j, r, &err);
     if (!status)
@@ -164,6 +168,7 @@ static int run(const cli_arguments *arguments)
     if (!status)
         print_end(arguments, r, &verdict, folder, (double)(banyan_clock_ns() - start_ns) / 1e9);
     banyan_reproduction_destroy(r);
+    banyan_text_fini(&command);
     banyan_free(verdict.text);
     if (status)
         return cli_fail(arguments, status, &err);

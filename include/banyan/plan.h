@@ -459,13 +459,14 @@ typedef struct {
     const char *trace;
     void (*progress)(void *context, int done, int all); /* of the simulations, after all plans are made */
     void *context;
+    const char *command; /* how the page was made, to be shown on it; NULL: not shown */
 } banyan_report_config;
 
 #define BANYAN_REPORT_CONFIG_MAGIC 0xba27a207u
 #define BANYAN_REPORT_CONFIG_INITIALIZER                                                                     \
     {                                                                                                        \
         sizeof(banyan_report_config), BANYAN_REPORT_CONFIG_MAGIC, BANYAN_VERSION_CODE, NULL, NULL, NULL,     \
-            NULL                                                                                             \
+            NULL, NULL                                                                                       \
     }
 
 typedef struct {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "bound/bound.h"
 #include "core/alloc.h"
@@ -17,7 +18,10 @@
 #include "simulate/paths.h"
 
 /* Beyond these a report would take minutes: the walk instead of the fluid model, no curve, no bound. */
-enum { MAX_FLUID_TRANSFERS = 10000, MAX_CURVES = 8, MAX_BOUND_WORKERS = 1024 };
+enum { MAX_FLUID_TRANSFERS = 10000, MAX_FLUID_WORK = 2000000, MAX_CURVES = 8, MAX_BOUND_WORKERS = 1024 };
+
+/* What readers compare with: it has a curve even where it is not among the fastest. */
+static const char baseline[] = "ring";
 
 #define SIZES 11 /* 1 KiB, 4 KiB, ... 1 GiB */
 
@@ -27,7 +31,8 @@ typedef struct {
     int count;
     banyan_plan *plans; /* auto's choice first, then the others by prediction; those that do not apply last */
     banyan_report_result *results;
-    double *curves; /* by plan, then size */
+    double *curves; /* by curve, then size */
+    char *walked;   /* likewise: 1 where the walk predicted the point */
     size_t sizes[SIZES];
     banyan_bound bound;
     int has_bound;
@@ -91,56 +96,71 @@ static banyan_status find_bound(gathering *g, banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-static banyan_status predict_point(const banyan_plan *plan, const banyan_topology *topology, size_t bytes,
-                                   double *out, banyan_error *err)
+/* As the plan itself was predicted: with the same slices, pacing and costs of messages; by the walk where the
+ * fluid model would take too long. */
+static banyan_status predict_point(const banyan_plan *plan, const banyan_problem *page, size_t bytes,
+                                   double *out, char *is_walked, banyan_error *err)
 {
-    const banyan_fluid_options options = {.work_limit = 2000000};
+    banyan_problem problem = *page;
+    banyan_fluid_options options = {.work_limit = MAX_FLUID_WORK, .is_paced = plan->is_paced};
+    banyan_status status = BANYAN_UNSUPPORTED;
     banyan_fluid_result result;
     banyan_timeline *timeline;
-    banyan_status status;
 
-    if (plan->schedule->transfer_count > MAX_FLUID_TRANSFERS) {
-        status = banyan_walk(plan->schedule, topology, bytes, 0, &timeline, err);
-        if (!status)
-            *out = timeline->total_s;
-        if (!status)
-            banyan_timeline_destroy(timeline);
-        return status;
+    problem.bytes = bytes;
+    options.slice_bytes = banyan_plan_slice(plan, &problem);
+    if (bytes == plan->bytes) {
+        *out = plan->predicted_s;
+        *is_walked = !strcmp(plan->model, "walk");
+        return BANYAN_SUCCESS;
     }
-    *out = NAN; /* a gap in the curve where the fluid model would take too long */
-    status = banyan_fluid(plan->schedule, topology, bytes, &options, &result, err);
+    if (plan->schedule->transfer_count <= MAX_FLUID_TRANSFERS)
+        status = banyan_fluid(plan->schedule, problem.topology, bytes, &options, &result, err);
+    if (!status) {
+        *out = banyan_plan_with_messages(result.timeline->total_s, &plan->costs);
+        banyan_fluid_fini(&result);
+    }
+    *is_walked = status == BANYAN_UNSUPPORTED;
+    if (!*is_walked)
+        return status;
+    status = banyan_walk(plan->schedule, problem.topology, bytes, options.slice_bytes, &timeline, err);
     if (status)
-        return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
-    *out = result.timeline->total_s;
-    banyan_fluid_fini(&result);
+        return status;
+    *out = banyan_plan_with_messages(timeline->total_s, &plan->costs);
+    banyan_timeline_destroy(timeline);
     return BANYAN_SUCCESS;
 }
 
-static int curve_count(const gathering *g)
+/* Plans with a curve: the fastest and the baseline. Returns how many. */
+static int choose_curves(const gathering *g, int out[MAX_CURVES + 1])
 {
     int count = 0;
 
-    while (count < g->count && count < MAX_CURVES && g->plans[count].schedule)
-        count++;
+    for (int i = 0; i < g->count && g->plans[i].schedule; i++)
+        if (i < MAX_CURVES || !strcmp(g->plans[i].algorithm->name, baseline))
+            out[count++] = i;
     return count;
 }
 
 static banyan_status find_curves(gathering *g, banyan_error *err)
 {
-    size_t points = (size_t)curve_count(g) * SIZES;
+    int plans[MAX_CURVES + 1];
+    size_t points = (size_t)choose_curves(g, plans) * SIZES;
     banyan_status status = BANYAN_SUCCESS;
 
     g->curves = banyan_alloc(points, sizeof *g->curves);
-    if (!g->curves)
+    g->walked = banyan_alloc(points, 1);
+    if (!g->curves || !g->walked)
         return banyan_fail_memory(err);
     for (int i = 0; i < SIZES; i++)
         g->sizes[i] = (size_t)1024 << (2 * i);
     for (size_t i = 0; !status && i < points; i++) {
-        const banyan_plan *plan = &g->plans[i / SIZES];
+        const banyan_plan *plan = &g->plans[plans[i / SIZES]];
 
         if (g->problem.problem.begins)
             g->problem.problem.begins(g->problem.problem.watch_context, plan->algorithm->name);
-        status = predict_point(plan, g->problem.problem.topology, g->sizes[i % SIZES], &g->curves[i], err);
+        status =
+            predict_point(plan, &g->problem.problem, g->sizes[i % SIZES], &g->curves[i], &g->walked[i], err);
         if (g->config->progress)
             g->config->progress(g->config->context, (int)i + 1, (int)points);
     }
@@ -149,7 +169,7 @@ static banyan_status find_curves(gathering *g, banyan_error *err)
 
 static banyan_status list_results(gathering *g, banyan_error *err)
 {
-    int curves = curve_count(g);
+    int plans[MAX_CURVES + 1], curves = choose_curves(g, plans);
 
     g->results = banyan_alloc((size_t)g->count, sizeof *g->results);
     if (!g->results)
@@ -172,8 +192,10 @@ static banyan_status list_results(gathering *g, banyan_error *err)
         result->rounds = plan->schedule->round_count;
         result->flows = plan->schedule->flow_count;
         result->transfers = plan->schedule->transfer_count;
-        result->curve_s = i < curves ? g->curves + (size_t)i * SIZES : NULL;
-        result->curve_model = result->transfers > MAX_FLUID_TRANSFERS ? "walk" : "fluid";
+    }
+    for (size_t i = 0; i < (size_t)curves; i++) {
+        g->results[plans[i]].curve_s = g->curves + i * SIZES;
+        g->results[plans[i]].is_walked = g->walked + i * SIZES;
     }
     return BANYAN_SUCCESS;
 }
@@ -223,6 +245,8 @@ static void fill_report(gathering *g)
     report->predicted = g->predicted;
     report->measured = g->measured;
     report->why = g->why;
+    report->command = g->config->command;
+    report->made_at = time(NULL);
     report->bytes = g->problem.problem.bytes;
     report->result_count = g->count;
     report->results = g->results;
@@ -256,6 +280,7 @@ static void fini(gathering *g)
     banyan_plans_destroy(g->plans, g->plans ? g->count : 0);
     banyan_free(g->results);
     banyan_free(g->curves);
+    banyan_free(g->walked);
     if (g->has_bound)
         banyan_bound_fini(&g->bound);
     banyan_free(g->words);

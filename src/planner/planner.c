@@ -65,7 +65,7 @@ static double volume_of(const banyan_schedule *schedule)
 
 /* Elements flow as they come: what is predicted for large slices would be too slow for plans with large
  * pieces. On large networks the number of messages decides. */
-static size_t slice_of(const banyan_plan *plan, const banyan_problem *problem)
+size_t banyan_plan_slice(const banyan_plan *plan, const banyan_problem *problem)
 {
     size_t slice_bytes = problem->bytes / MAX_SLICES;
 
@@ -81,7 +81,7 @@ static size_t slice_of(const banyan_plan *plan, const banyan_problem *problem)
 
 /* Links and cores are busy at the same time. The same for threads and processes: bits must not depend on
  * where ranks live. */
-static double with_messages(double network_s, const banyan_message_costs *costs)
+double banyan_plan_with_messages(double network_s, const banyan_message_costs *costs)
 {
     return costs->last_s + fmax(network_s + costs->headers_s, costs->busy_s);
 }
@@ -91,7 +91,7 @@ static banyan_status time_unpaced(const banyan_plan *plan, const banyan_problem 
 {
     banyan_timeline *timeline;
     banyan_status status = banyan_predict(plan->schedule, problem->topology, problem->bytes,
-                                          slice_of(plan, problem), &timeline, model, err);
+                                          banyan_plan_slice(plan, problem), &timeline, model, err);
 
     if (!status) {
         *seconds = timeline->total_s;
@@ -117,8 +117,8 @@ static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem
     }
     if (status || strcmp(model, "fluid") != 0)
         return status;
-    status = banyan_predict_paced(plan->schedule, sized.topology, sized.bytes, slice_of(plan, &sized),
-                                  &paced_s, err);
+    status = banyan_predict_paced(plan->schedule, sized.topology, sized.bytes,
+                                  banyan_plan_slice(plan, &sized), &paced_s, err);
     if (status)
         return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
     plan->is_paced = paced_s < PACING_COST * unpaced_s;
@@ -133,7 +133,7 @@ static double find_least(const banyan_plan *plan, const banyan_problem *problem)
 {
     double rate = plan->limits.bytes_per_s * (plan->schedule->barrier > 0 ? 2 : 1);
 
-    return with_messages(plan->has_limits ? (double)problem->bytes / rate : 0, &plan->costs);
+    return banyan_plan_with_messages(plan->has_limits ? (double)problem->bytes / rate : 0, &plan->costs);
 }
 
 void banyan_plan_weigh(banyan_plan *plan, const banyan_problem *problem)
@@ -160,11 +160,11 @@ banyan_status banyan_plan_judge(banyan_plan *plan, const banyan_problem *problem
 
     if (effort == BANYAN_EFFORT_ESTIMATE) {
         plan->model = "walk";
-        status = banyan_walk(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
-                             &timeline, err);
+        status = banyan_walk(plan->schedule, problem->topology, problem->bytes,
+                             banyan_plan_slice(plan, problem), &timeline, err);
     } else {
-        status = banyan_predict(plan->schedule, problem->topology, problem->bytes, slice_of(plan, problem),
-                                &timeline, &plan->model, err);
+        status = banyan_predict(plan->schedule, problem->topology, problem->bytes,
+                                banyan_plan_slice(plan, problem), &timeline, &plan->model, err);
     }
     if (status)
         return status;
@@ -174,7 +174,7 @@ banyan_status banyan_plan_judge(banyan_plan *plan, const banyan_problem *problem
     status = try_pacing(plan, problem, err);
     if (status)
         return status;
-    plan->predicted_s = with_messages(plan->network_s, &plan->costs);
+    plan->predicted_s = banyan_plan_with_messages(plan->network_s, &plan->costs);
     return BANYAN_SUCCESS;
 }
 
@@ -261,7 +261,8 @@ banyan_status banyan_plan_make(const banyan_algorithm *algorithm, const banyan_p
 
 int banyan_plan_has_few_messages(const banyan_plan *plan, const banyan_problem *problem)
 {
-    double slices = volume_of(plan->schedule) * (double)problem->bytes / (double)slice_of(plan, problem);
+    double slices =
+        volume_of(plan->schedule) * (double)problem->bytes / (double)banyan_plan_slice(plan, problem);
 
     return (double)plan->schedule->transfer_count + slices < FEW_MESSAGES;
 }

@@ -60,6 +60,11 @@ int banyan_plan_best(const banyan_problem *problem, const banyan_plan *plans, in
 banyan_status banyan_plan_predict(const banyan_problem *problem, const banyan_schedule *schedule,
                                   double *seconds, banyan_error *err);
 
+/* How predictions cut the problem's vector, and what messages add to the time on the network: for those who
+ * predict a plan at other sizes. */
+size_t banyan_plan_slice(const banyan_plan *plan, const banyan_problem *problem);
+double banyan_plan_with_messages(double network_s, const banyan_message_costs *costs);
+
 /* The order of banyan_plan_all, for qsort. */
 int banyan_plan_order(const void *a, const void *b);
 

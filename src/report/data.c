@@ -55,11 +55,12 @@ static void add_node(banyan_text *text, const banyan_layout *layout, int b, int 
     banyan_layout_place_member(layout, box, i, &x, &y);
     banyan_text_add(text, "\n{\"id\":%d,", id);
     add_string(text, "name", banyan_topology_node_name(topology, id));
-    banyan_text_add(
-        text,
-        ",\"kind\":\"%s\",\"host\":%d,\"box\":%d,\"row\":%d,\"x\":%.1f,\"y\":%.1f,\"w\":%.1f,\"h\":%.1f}",
-        node->kind == BANYAN_NODE_SWITCH ? "switch" : "worker", node->host, b, box->row, x, y,
-        layout->cell_width - inset, layout->cell_height - inset);
+    banyan_text_add(text,
+                    ",\"kind\":\"%s\",\"host\":%d,\"group\":%d,\"box\":%d,\"row\":%d,\"x\":%.1f,\"y\":%.1f,"
+                    "\"w\":%.1f,\"h\":%.1f}",
+                    node->kind == BANYAN_NODE_SWITCH ? "switch" : "worker", node->host,
+                    layout->cables->group_of[id], b, box->row, x, y, layout->cell_width - inset,
+                    layout->cell_height - inset);
 }
 
 static void add_nodes(banyan_text *text, const banyan_layout *layout)
@@ -99,6 +100,22 @@ static void add_links(banyan_text *text, const banyan_topology *topology)
     banyan_text_add(text, "]");
 }
 
+/* What down= and degrade= took: from, to, bytes per second before, and the share that is left. */
+static void add_damaged(banyan_text *text, const banyan_topology *topology)
+{
+    banyan_text_add(text, ",\n\"damaged\":[");
+    for (int i = 0; i < topology->damaged_count; i++) {
+        const banyan_damaged_link *link = &topology->damaged[i];
+
+        banyan_text_add(text, "%s[%d,%d,", i ? "," : "", link->src, link->dst);
+        add_number(text, link->whole_bytes_per_s);
+        banyan_text_add(text, ",");
+        add_number(text, link->left);
+        banyan_text_add(text, "]");
+    }
+    banyan_text_add(text, "]");
+}
+
 static banyan_status add_network(banyan_text *text, const banyan_topology *topology, banyan_error *err)
 {
     banyan_text title = BANYAN_TEXT_EMPTY;
@@ -118,6 +135,7 @@ static banyan_status add_network(banyan_text *text, const banyan_topology *topol
         text->failed |= title.failed;
         add_nodes(text, &layout);
         add_links(text, topology);
+        add_damaged(text, topology);
         banyan_text_add(text, "}");
         banyan_text_fini(&title);
         banyan_layout_fini(&layout);
@@ -130,7 +148,10 @@ static void add_curve(banyan_text *text, const banyan_report *report, const bany
 {
     if (!result->curve_s)
         return;
-    banyan_text_add(text, ",\"curve_model\":\"%s\",\"curve_s\":[", result->curve_model);
+    banyan_text_add(text, ",\"curve_model\":[");
+    for (int i = 0; i < report->size_count; i++)
+        banyan_text_add(text, "%s\"%s\"", i ? "," : "", result->is_walked[i] ? "walk" : "fluid");
+    banyan_text_add(text, "],\"curve_s\":[");
     for (int i = 0; i < report->size_count; i++) {
         banyan_text_add(text, i ? "," : "");
         add_number(text, result->curve_s[i]);
@@ -196,6 +217,22 @@ static void add_bound(banyan_text *text, const banyan_report *report)
     banyan_text_add(text, "]}");
 }
 
+static void add_made(banyan_text *text, const banyan_report *report)
+{
+    char date[32];
+    struct tm parts;
+
+    gmtime_r(&report->made_at, &parts);
+    strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &parts);
+    banyan_text_add(text, "\"made\":{");
+    if (report->command) {
+        add_string(text, "command", report->command);
+        banyan_text_add(text, ",");
+    }
+    banyan_text_add(text, "\"version\":\"%d.%d.%d\",\"date\":\"%s\"},\n", BANYAN_VERSION_MAJOR,
+                    BANYAN_VERSION_MINOR, BANYAN_VERSION_PATCH, date);
+}
+
 static void add_active(banyan_text *text, const banyan_schedule *schedule)
 {
     banyan_text_add(text, ",\n\"active\":[");
@@ -222,7 +259,7 @@ static void add_steps(banyan_text *text, const banyan_report *report, const bany
             double load = m->load[(size_t)step * (size_t)links + (size_t)link];
 
             if (load > 0) {
-                banyan_text_add(text, "%s%d,%.4g", is_first ? "" : ",", link, load);
+                banyan_text_add(text, "%s%d,%.6g", is_first ? "" : ",", link, load);
                 is_first = 0;
             }
         }
@@ -357,6 +394,7 @@ banyan_status banyan_report_format(const banyan_report *report, char **out, bany
     banyan_text_add(&text,
                     "{\"format\":\"banyan-report\",\"version\":1,\"collective\":\"%s\",\"bytes\":%zu,\n",
                     banyan_collective_name(report->schedule->collective), report->bytes);
+    add_made(&text, report);
     status = add_network(&text, topology, err);
     if (!status) {
         add_active(&text, report->schedule);

@@ -7,7 +7,13 @@ const { network, plan, bound } = data;
 const nodes = [];
 for (const node of network.nodes)
   nodes[node.id] = node;
-const links = network.links.map(([src, dst, rate, latency], id) => ({ id, src, dst, rate, latency }));
+// What down= and degrade= took: links that are gone, and by source and destination the share that is left of the others.
+const lost = network.damaged.filter(([, , , left]) => !left).map(([src, dst, rate]) => ({ src, dst, rate }));
+const slowed = new Map();
+for (const [src, dst, , left] of network.damaged)
+  if (left > 0)
+    slowed.set(`${src} ${dst}`, (slowed.get(`${src} ${dst}`) || 1) * left);
+const links = network.links.map(([src, dst, rate, latency], id) => ({ id, src, dst, rate, latency, left: slowed.get(`${src} ${dst}`) || 1 }));
 const moves = plan.moves.map(m => ({
   round: m[0], step: Math.floor(m[0] / plan.rounds_per_step), src: m[1], dst: m[2], copies: m[3], path: plan.paths[m[4]],
   first: m[5], end: m[5] + m[6], flow: m[7], share: m[8], from: m[9] * plan.tick_s, to: m[10] * plan.tick_s,
@@ -68,7 +74,7 @@ function roundText(step) {
 }
 
 // step -1: all; tree -1: all; link -1: none.
-const state = { step: -1, tree: -1, link: -1, proof: false };
+const state = { step: -1, tree: -1, link: -1, found: -1, proof: false };
 const painters = [];
 
 function change(what) {

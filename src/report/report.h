@@ -8,6 +8,8 @@
 #ifndef BANYAN_REPORT_H
 #define BANYAN_REPORT_H
 
+#include <time.h>
+
 #include "schedule/timeline.h"
 #include "topology/topology.h"
 
@@ -21,8 +23,8 @@ typedef struct {
     double volume;       /* the most that a worker sends, in vectors */
     int rounds, flows, depth;
     size_t transfers;
-    const double *curve_s;   /* by size; NULL: no curve */
-    const char *curve_model; /* who predicted the curve */
+    const double *curve_s; /* by size; NULL: no curve */
+    const char *is_walked; /* by size: 1 where the walk predicted it, 0 the fluid model */
 } banyan_report_result;
 
 /* What no algorithm can pass, and why. */
@@ -45,6 +47,8 @@ typedef struct {
     const banyan_timeline *predicted;
     const banyan_timeline *measured; /* NULL: none; transfers that were not measured have NAN */
     const char *why;                 /* the choice in a sentence; NULL: none */
+    const char *command;             /* that makes the page; NULL: a call of the library */
+    time_t made_at;
     size_t bytes;
     int result_count, chosen; /* chosen: the result whose schedule it is */
     const banyan_report_result *results;

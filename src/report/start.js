@@ -110,6 +110,7 @@ buildHead();
 buildMap();
 listenToMap();
 buildControls();
+buildGroups();
 buildBars();
 buildFigures();
 buildTimeline();

@@ -6,7 +6,7 @@ const total = Math.max(plan.total_s, plan.measured_s || 0), hasMeasured = plan.m
 const axis = 26, laneHeight = hasMeasured ? 36 : 22;
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-';
 const span = { from: 0, to: total };
-let lanes = [], gutter = 120;
+let lanes = [], hiddenLanes = 0, gutter = 120;
 
 // Moves of a lane that overlap stand below each other, in at most four rows.
 function pack(list, timeOf) {
@@ -33,21 +33,38 @@ function busyTime(use) {
   return sum;
 }
 
-function buildLanes(kind) {
+// Links that are equally full all the time share a lane.
+function useLanes(order) {
+  const alike = byKey(order, ({ link }) => plan.use[link.id] + (hasMeasured ? plan.measured_use[link.id] : ''));
+  return [...alike.values()].map(list => {
+    const { link, busy } = list[0], count = list.length;
+    return { name: linkName(link) + (count > 1 ? ` +${count - 1}` : ''), link, busy, count, id: link.id, words: list.map(o => linkName(o.link)).join('\n'),
+      use: plan.use[link.id], measuredUse: hasMeasured ? plan.measured_use[link.id] : null };
+  });
+}
+
+function lanesOf(kind) {
   if (kind === 'use' || kind === 'links') {
-    const order = links.map(l => ({ link: l, busy: busyTime(plan.use[l.id]) })).filter(o => o.busy > 0).sort((a, b) => b.busy - a.busy || a.link.id - b.link.id);
+    const order = links.map(l => ({ link: l, busy: busyTime(plan.use[l.id]) })).filter(o => o.busy > 0);
+    if (kind === 'use')
+      return useLanes(order);
     const through = new Map(order.map(o => [o.link.id, []]));
-    if (kind === 'links')
-      for (const m of moves)
-        for (const id of m.path)
-          through.get(id).push(m);
-    return order.map(({ link }) => kind === 'links' ? lane(linkName(link), through.get(link.id))
-      : { name: linkName(link), link, use: plan.use[link.id], measuredUse: hasMeasured ? plan.measured_use[link.id] : null });
+    for (const m of moves)
+      for (const id of m.path)
+        through.get(id).push(m);
+    return order.map(({ link, busy }) => ({ ...lane(linkName(link), through.get(link.id)), busy, id: link.id, words: linkName(link) }));
   }
-  const end = kind === 'send' ? 'src' : 'dst', by = new Map();
-  for (const m of moves)
-    by.set(m[end], [...(by.get(m[end]) || []), m]);
-  return [...by.keys()].sort((a, b) => a - b).map(id => lane(nodes[id].name, by.get(id)));
+  const by = byKey(moves, m => m[kind === 'send' ? 'src' : 'dst']);
+  return [...by].map(([id, list]) => ({ ...lane(nodes[id].name, list), id, words: nodes[id].name,
+    busy: list.reduce((sum, m) => sum + m.to - m.from, 0) }));
+}
+
+function buildLanes(kind) {
+  const wanted = byId('lane-filter').value.trim().toLowerCase(), all = lanesOf(kind), end = l => Math.max(0, l.use ? l.use.search(/0*$/) : Math.max(...l.predicted.items.map(i => i.end)));
+  const orders = { busy: (a, b) => b.busy - a.busy || a.id - b.id, name: (a, b) => a.words.localeCompare(b.words, 'en', { numeric: true }), end: (a, b) => end(b) - end(a) || a.id - b.id };
+  const kept = all.filter(l => l.words.toLowerCase().includes(wanted));
+  hiddenLanes = all.length - kept.length;
+  return kept.sort(orders[byId('lane-order').value]);
 }
 
 const xOf = time => gutter + (canvas.clientWidth - gutter - 8) * (time - span.from) / (span.to - span.from);
@@ -114,7 +131,7 @@ function drawLane(entry, y, width, paint) {
   if (entry.use) {
     drawUse(entry.use, y + 1, height, width, paint.load);
     if (hasMeasured)
-      drawUse(entry.measuredUse, y + laneHeight / 2, height, width, paint.both);
+      drawUse(entry.measuredUse, y + laneHeight / 2, height, width, paint.measured);
     return;
   }
   drawMoves(entry.predicted, y + 1, height, width, paint);
@@ -131,7 +148,7 @@ function paintTimeline() {
     canvas.height = Math.round(height * ratio);
   }
   const paint = { ink: colour('--ink'), soft: colour('--soft'), line: colour('--line'), card: colour('--card'), reduce: colour('--reduce'),
-    copy: colour('--copy'), load: colour('--load2'), both: colour('--both'), band: colour('--band') };
+    copy: colour('--copy'), load: colour('--load2'), measured: colour('--measured'), band: colour('--band') };
   pen.setTransform(ratio, 0, 0, ratio, 0, 0);
   pen.clearRect(0, 0, width, height);
   pen.font = '12px system-ui, sans-serif';
@@ -144,7 +161,7 @@ function paintTimeline() {
   for (let i = first; i < lanes.length && axis + i * laneHeight - laneBox.scrollTop < height; i++)
     drawLane(lanes[i], axis + i * laneHeight - laneBox.scrollTop, width, paint);
   drawAxis(width, paint);
-  byId('window').textContent = `${timeText(span.from)} to ${timeText(span.to)} of ${timeText(total)}, ${lanes.length} lanes`;
+  byId('window').textContent = `${timeText(span.from)} to ${timeText(span.to)} of ${timeText(total)}, ${lanes.length} ${lanes.length === 1 ? 'lane' : 'lanes'}${hiddenLanes ? `, ${hiddenLanes} filtered out` : ''}`;
 }
 
 let isAsked = false;
@@ -177,7 +194,7 @@ function setLanes(kind) {
   canvas.setAttribute('aria-label', `Timeline with ${lanes.length} lanes over ${timeText(total)}`);
   const chip = (paint, text) => make('span', {}, make('i', { class: 'chip', style: `background:var(${paint})` }), text);
   byId('time-legend').replaceChildren(...(kind === 'use'
-    ? [chip('--load2', 'how full the link is: height and strength'), ...(hasMeasured ? [chip('--both', 'the same, measured (lower half)')] : [])]
+    ? [chip('--load2', 'how full the link is: height and strength'), ...(hasMeasured ? [chip('--measured', 'the same, measured (lower half)')] : [])]
     : [chip('--reduce', 'add'), chip('--copy', 'copy (notched)'), ...(hasMeasured ? [make('span', {}, 'upper half predicted, lower half measured')] : [])]),
   chip('--band', 'the round chosen above'));
   askTimeline();
@@ -190,7 +207,8 @@ function describe(x, y) {
   const isLower = hasMeasured && (y - axis + laneBox.scrollTop) % laneHeight > laneHeight / 2;
   if (entry.use) {
     const use = isLower ? entry.measuredUse : entry.use, level = digits.indexOf(use[Math.floor(time / total * use.length)]) / 63;
-    return `${entry.name}, ${isLower ? 'measured' : 'predicted'}\nat ${timeText(time)}: ${level >= 0 ? percent(level) : 'nothing'} of ${bitsText(entry.link.rate)}`;
+    const name = linkName(entry.link) + (entry.count > 1 ? ` and ${entry.count - 1} links alike` : '');
+    return `${name}, ${isLower ? 'measured' : 'predicted'}\nat ${timeText(time)}: ${level >= 0 ? percent(level) : 'nothing'} of ${bitsText(entry.link.rate)}`;
   }
   const packed = isLower ? entry.measured : entry.predicted, slack = (span.to - span.from) / canvas.clientWidth;
   const found = packed.items.filter(i => i.begin - slack <= time && time <= i.end + slack);
@@ -231,7 +249,9 @@ function listenToTimeline() {
   byId('time-in').onclick = () => zoomTime(1 / 1.5);
   byId('time-out').onclick = () => zoomTime(1.5);
   byId('time-fit').onclick = () => zoomTime(1e9);
-  byId('lanes').onchange = event => setLanes(event.target.value);
+  for (const id of ['lanes', 'lane-order'])
+    byId(id).onchange = () => setLanes(byId('lanes').value);
+  byId('lane-filter').oninput = () => setLanes(byId('lanes').value);
   new ResizeObserver(askTimeline).observe(laneBox);
 }
 

@@ -3,7 +3,9 @@
  * held where ours is within a tenth of them. Claims of our own and numbers of others are not counted. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "core/alloc.h"
 #include "reproduce/internal.h"
 
 claim_verdict comparison_verdict(const figure_comparison *c)
@@ -59,12 +61,66 @@ int banyan_reproduction_format_claims(const banyan_reproduction *reproduction, c
         numbers[CLAIM_HOLDS] + numbers[CLAIM_FAILS], 100 * CLAIM_TOLERANCE);
 }
 
-static void add_row(banyan_text *text, const char *name, const claim_tally *tally)
+static int by_size(const void *a, const void *b)
 {
-    banyan_text_add(text, "<tr><td>%s</td>", name);
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Per cent, or the factor where it is more than two. */
+static void add_off(banyan_text *text, const char *what, double ratio)
+{
+    banyan_text_add(text, "<td data-is=\"%s\">", what);
+    if (ratio > 2)
+        banyan_text_add(text, "factor %.3g</td>", ratio);
+    else
+        banyan_text_add(text, "%.1f %%</td>", 100 * (ratio - 1));
+}
+
+/* How far our numbers are from the papers', either way: the middle one, and the largest. */
+static void add_distance(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
+{
+    double *off;
+    size_t count = 0, most = 0;
+
+    for (size_t i = 0; i < r->figure_count; i++)
+        most += r->figures[i]->comparison_count;
+    off = banyan_alloc(most, sizeof *off);
+    if (!off) {
+        text->failed = 1;
+        return;
+    }
+    for (size_t i = 0; i < r->figure_count; i++)
+        for (size_t k = 0; k < r->figures[i]->comparison_count; k++) {
+            const figure_comparison *c = &r->figures[i]->comparisons[k];
+
+            if ((!paper || r->figures[i]->paper == paper) && !c->is_statement &&
+                comparison_verdict(c) != CLAIM_NONE && c->theirs > 0 && c->ours > 0)
+                off[count++] = fmax(c->ours / c->theirs, c->theirs / c->ours);
+        }
+    qsort(off, count, sizeof *off, by_size);
+    if (count) {
+        add_off(text, "off by, median", off[count / 2]);
+        add_off(text, "at most", off[count - 1]);
+    } else {
+        banyan_text_add(text, "<td>-</td><td>-</td>");
+    }
+    banyan_free(off);
+}
+
+static void add_row(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
+{
+    static const char *const names[2][CLAIM_NOT_TESTABLE + 1] = {
+        {"", "statements that hold", "do not hold", "not testable here"}, {"", "numbers met", "not met", ""}};
+    const claim_tally all = tally_claims(r, paper), *tally = &all;
+
+    banyan_text_add(text, "<tr><td>%s</td>", paper ? paper->name : "all");
     for (int kind = 0; kind < 2; kind++)
         for (int verdict = CLAIM_HOLDS; verdict <= CLAIM_NOT_TESTABLE - kind; verdict++)
-            banyan_text_add(text, "<td>%d</td>", tally->count[kind][verdict]);
+            banyan_text_add(text, "<td data-is=\"%s\">%d</td>", names[kind][verdict],
+                            tally->count[kind][verdict]);
+    add_distance(r, paper, text);
     banyan_text_add(text, "</tr>\n");
 }
 
@@ -92,7 +148,8 @@ static void add_claim(const banyan_figure *f, const figure_comparison *c, banyan
 
 static void add_claims_of(const banyan_reproduction *r, const banyan_paper *paper, banyan_text *text)
 {
-    banyan_text_add(text, "<details><summary>claims of %s</summary><div class=\"wide\"><table>\n",
+    banyan_text_add(text,
+                    "<details><summary>claims of %s</summary><div class=\"wide\"><table class=\"claims\">\n",
                     paper->name);
     for (size_t i = 0; i < r->figure_count; i++)
         for (size_t k = 0; r->figures[i]->paper == paper && k < r->figures[i]->comparison_count; k++)
@@ -103,23 +160,25 @@ static void add_claims_of(const banyan_reproduction *r, const banyan_paper *pape
 
 void reproduction_add_claims(const banyan_reproduction *r, banyan_text *text)
 {
-    claim_tally all = tally_claims(r, NULL);
+    char words[256];
+    int papers = 0;
 
+    banyan_reproduction_format_claims(r, words, sizeof words);
     banyan_text_add(
         text,
-        "<section id=\"claims\"><h3>What holds</h3>\n<p class=\"soft\">Statements of papers, and their "
-        "numbers, which count as met within %.0f %%.</p>\n<table><tr><th>paper</th><th>statements that "
-        "hold</th><th>do not hold</th><th>not testable here</th><th>numbers met</th><th>not "
-        "met</th></tr>\n",
-        100 * CLAIM_TOLERANCE);
+        "<section id=\"claims\"><h3>What holds</h3>\n<p class=\"sum\">%s.</p>\n<div class=\"wide\"><table "
+        "class=\"claims\">"
+        "<tr><th>paper</th><th>statements that hold</th><th>do not hold</th><th>not testable here</th>"
+        "<th>numbers met</th><th>not met</th><th>off by, median</th><th>at most</th></tr>\n",
+        words);
     for (int i = 0; i < banyan_paper_count(); i++)
         if (paper_was_run(r, banyan_paper_at(i))) {
-            claim_tally tally = tally_claims(r, banyan_paper_at(i));
-
-            add_row(text, banyan_paper_at(i)->name, &tally);
+            add_row(r, banyan_paper_at(i), text);
+            papers++;
         }
-    add_row(text, "all", &all);
-    banyan_text_add(text, "</table>\n");
+    if (papers > 1)
+        add_row(r, NULL, text);
+    banyan_text_add(text, "</table></div>\n");
     for (int i = 0; i < banyan_paper_count(); i++)
         if (paper_was_run(r, banyan_paper_at(i)))
             add_claims_of(r, banyan_paper_at(i), text);

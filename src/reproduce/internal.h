@@ -49,6 +49,7 @@ struct banyan_reproduction {
     const banyan_paper *paper; /* the one that runs */
     size_t done, total;        /* of its jobs */
     int failed;                /* an allocation did */
+    const char *command;       /* that made it, for the page; may be NULL */
     banyan_figure **figures;
     size_t figure_count, figure_capacity;
 };
@@ -76,7 +77,11 @@ void add_short_number(banyan_text *text, double value);
 /* Each appends; failures are the text's. */
 banyan_status figure_add_table(const banyan_figure *figure, banyan_text *text, banyan_error *err);
 void figure_add_comparisons(const banyan_figure *figure, banyan_text *text);
-banyan_status figure_add_svg(const banyan_figure *figure, banyan_text *text, banyan_error *err);
+/* A file of its own has its title in the picture; on the page it is the heading, and a phone gets a picture
+ * of its own, with the legend below. */
+typedef enum { FIGURE_ALONE, FIGURE_WIDE, FIGURE_NARROW } figure_shape;
+banyan_status figure_add_svg(const banyan_figure *figure, figure_shape shape, banyan_text *text,
+                             banyan_error *err);
 banyan_status figure_add_csv(const banyan_figure *figure, banyan_text *text, banyan_error *err);
 void paper_add_json(const banyan_reproduction *reproduction, const banyan_paper *paper, banyan_text *text);
 banyan_status paper_add_text(const banyan_reproduction *reproduction, const banyan_paper *paper,

@@ -183,6 +183,11 @@ banyan_status banyan_reproduction_create(banyan_reproduce_progress *progress, vo
     return BANYAN_SUCCESS;
 }
 
+void banyan_reproduction_set_command(banyan_reproduction *reproduction, const char *command)
+{
+    reproduction->command = command;
+}
+
 void banyan_reproduction_destroy(banyan_reproduction *reproduction)
 {
     if (!reproduction)

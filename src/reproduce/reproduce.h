@@ -113,6 +113,9 @@ banyan_status banyan_reproduction_run(banyan_reproduction *reproduction, const b
 banyan_status banyan_reproduction_write(const banyan_reproduction *reproduction, const char *folder,
                                         banyan_error *err);
 
+/* The command that the page shows; it must outlive the reproduction. */
+void banyan_reproduction_set_command(banyan_reproduction *reproduction, const char *command);
+
 typedef struct {
     int held;   /* values of ours that were compared with committed ones */
     int missed; /* of those, outside the tolerance or not there any more */

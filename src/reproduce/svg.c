@@ -20,14 +20,59 @@ const char *picture_colour(int i)
     return colours[i % COLOURS];
 }
 
-double picture_inner_width(void)
+double picture_inner_width(const picture *p)
 {
-    return SVG_WIDTH - SVG_LEFT - SVG_RIGHT;
+    return p->frame.width - p->frame.left - p->frame.right;
 }
 
-static double inner_height(void)
+double picture_axis(const picture *p)
 {
-    return SVG_HEIGHT - SVG_TOP - SVG_BOTTOM;
+    return p->frame.height - p->frame.bottom;
+}
+
+static double inner_height(const picture *p)
+{
+    return picture_axis(p) - p->frame.top;
+}
+
+/* How wide the longest name of the legend may be; wider ones are written in smaller letters. */
+static int legend_room(const picture *p)
+{
+    static const int least = 153, most = 303; /* the picture still fits a window of 820 */
+    double widest = 0;
+
+    for (int i = 0; i < p->series.count; i++) {
+        const figure_point *q = &p->figure->points[p->series.first[i]];
+        size_t letters = strlen(q->series) + (q->origin == BANYAN_PAPERS ? strlen(" (paper)") : 0);
+
+        widest = fmax(widest, SVG_LETTER * (double)letters);
+    }
+    return widest > most ? most : widest > least ? (int)widest : least;
+}
+
+/* The legend stands on the right, or below where the window is narrow. */
+static picture_frame frame_of(const picture *p, int legend_rows)
+{
+    int top = p->shape == FIGURE_ALONE ? 44 : 14, axis = 326, below = 74, left = 76, inner = 488;
+    int right = 18 + 25 + legend_room(p);
+
+    if (p->shape == FIGURE_NARROW)
+        return (picture_frame){.width = 390,
+                               .height = axis + below + legend_rows * SVG_LEGEND,
+                               .left = 60,
+                               .right = 12,
+                               .top = top,
+                               .bottom = below + legend_rows * SVG_LEGEND,
+                               .legend_x = 12,
+                               .legend_y = axis + below + 8};
+    return (picture_frame){.width = left + inner + right,
+                           .height = top + 294 + below,
+                           .left = left,
+                           .right = right,
+                           .top = top,
+                           .bottom = below,
+                           .legend_x = left + inner + 18,
+                           .legend_y = top + 10};
 }
 
 static double scaled_x(const picture *p, double x)
@@ -44,12 +89,12 @@ static double place_x(const picture *p, double x)
 {
     double span = p->high_x - p->low_x;
 
-    return SVG_LEFT + (span > 0 ? (scaled_x(p, x) - p->low_x) / span : 0.5) * picture_inner_width();
+    return p->frame.left + (span > 0 ? (scaled_x(p, x) - p->low_x) / span : 0.5) * picture_inner_width(p);
 }
 
 double picture_y(const picture *p, double y)
 {
-    return SVG_TOP + (1 - (scaled_y(p, y) - p->low_y) / (p->high_y - p->low_y)) * inner_height();
+    return p->frame.top + (1 - (scaled_y(p, y) - p->low_y) / (p->high_y - p->low_y)) * inner_height(p);
 }
 
 int picture_can_draw(const picture *p, const figure_point *q)
@@ -103,10 +148,10 @@ static void find_ranges(picture *p)
     }
     if (f->head.is_log_y) {
         p->low_y = floor(p->low_y * 4) / 4;
-        p->high_y = ceil(p->high_y * 4) / 4;
+        p->high_y = ceil(p->high_y * 4 + (f->head.kind == BANYAN_FIGURE_LINES ? 0 : 0.5)) / 4;
     } else {
         p->low_y = fmin(0, p->low_y);
-        p->high_y *= 1.05;
+        p->high_y *= f->head.kind == BANYAN_FIGURE_LINES ? 1.05 : 1.12; /* bars have their numbers on top */
     }
     if (p->high_y <= p->low_y)
         p->high_y = p->low_y + 1;
@@ -126,9 +171,9 @@ static void add_rule(picture *p, double value)
     char number[32];
 
     snprintf(number, sizeof number, "%.6g", value);
-    banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", SVG_LEFT, picture_y(p, value),
-                    SVG_WIDTH - SVG_RIGHT);
-    picture_add_text(p, "soft", "end", SVG_LEFT - 7, picture_y(p, value) + 4, number);
+    banyan_text_add(p->text, "<path class=\"grid\" d=\"M%d %.1f H%d\"/>\n", p->frame.left,
+                    picture_y(p, value), p->frame.width - p->frame.right);
+    picture_add_text(p, "soft", "end", p->frame.left - 7, picture_y(p, value) + 4, number);
 }
 
 static void add_rules(picture *p)
@@ -158,7 +203,7 @@ static void add_frame(picture *p)
         p->text,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
         "height=\"%d\" role=\"img\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n<title>",
-        SVG_WIDTH, SVG_HEIGHT, SVG_WIDTH, SVG_HEIGHT);
+        p->frame.width, p->frame.height, p->frame.width, p->frame.height);
     banyan_text_add_xml(p->text, f->head.title);
     banyan_text_add(p->text,
                     "</title>\n<style>.page{fill:#ffffff}.ink{fill:#222222}.soft{fill:#666666}"
@@ -166,17 +211,22 @@ static void add_frame(picture *p)
                     ".dashed{stroke-dasharray:6 4;stroke-width:1.6}.hollow{fill:#ffffff;stroke-width:2}"
                     "@media (prefers-color-scheme: dark){.page,.hollow{fill:#15181c}.ink{fill:#dddddd}"
                     ".soft{fill:#aaaaaa}.grid{stroke:#3a3f45}}</style>\n"
-                    "<defs><pattern id=\"hatch\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
+                    "<defs><pattern id=\"hatch%d\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
                     "patternTransform=\"rotate(45)\"><rect class=\"page\" width=\"1.4\" height=\"5\" "
-                    "fill-opacity=\"0.75\"/></pattern></defs>\n");
-    banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", SVG_WIDTH, SVG_HEIGHT);
-    banyan_text_add(p->text, "<g font-size=\"14\">");
-    picture_add_text(p, "ink", "start", 12, 22, f->head.title);
-    banyan_text_add(p->text, "</g>");
+                    "fill-opacity=\"0.75\"/></pattern></defs>\n",
+                    (int)p->shape);
+    banyan_text_add(p->text, "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n", p->frame.width,
+                    p->frame.height);
+    if (p->shape == FIGURE_ALONE) {
+        banyan_text_add(p->text, "<g font-size=\"14\">");
+        picture_add_text(p, "ink", "start", 12, 22, f->head.title);
+        banyan_text_add(p->text, "</g>");
+    }
     add_rules(p);
-    picture_add_text(p, "soft", "middle", SVG_LEFT + picture_inner_width() / 2, SVG_HEIGHT - 10, f->head.x);
+    picture_add_text(p, "soft", "middle", p->frame.left + picture_inner_width(p) / 2, picture_axis(p) + 64,
+                     f->head.x);
     banyan_text_add(p->text, "<g transform=\"translate(16 %.1f) rotate(-90)\">",
-                    SVG_TOP + inner_height() / 2);
+                    p->frame.top + inner_height(p) / 2);
     picture_add_text(p, "soft", "middle", 0, 0, f->head.y);
     banyan_text_add(p->text, "</g>\n");
 }
@@ -247,8 +297,8 @@ static void add_line(picture *p, int series)
 
 void picture_add_legend(picture *p, int row, int colour, banyan_origin origin, const char *words)
 {
-    double x = SVG_WIDTH - SVG_RIGHT + 18, y = SVG_TOP + 10 + row * 18;
-    double room = SVG_RIGHT - 18 - 25, width;
+    double x = p->frame.legend_x, y = p->frame.legend_y + row * SVG_LEGEND;
+    double room = p->frame.width - x - 25, width;
     char name[96];
 
     snprintf(name, sizeof name, "%s%s", words, origin == BANYAN_PAPERS ? " (paper)" : "");
@@ -276,8 +326,8 @@ void picture_add_box(picture *p, int series, banyan_origin origin, double x, dou
                     picture_colour(series), origin == BANYAN_OURS ? "1" : "0.5", x, y, width, height);
     if (series % 2) /* neighbours differ without colour, too */
         banyan_text_add(p->text,
-                        "<rect fill=\"url(#hatch)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
-                        x, y, width, height);
+                        "<rect fill=\"url(#hatch%d)\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
+                        (int)p->shape, x, y, width, height);
 }
 
 static void add_lines(picture *p)
@@ -291,7 +341,9 @@ static void add_lines(picture *p)
         if (!isfinite(q->x) || place_x(p, q->x) < last + 52)
             continue;
         last = place_x(p, q->x);
-        picture_add_text(p, "soft", "middle", last, SVG_HEIGHT - SVG_BOTTOM + 20, q->label);
+        picture_add_text(p, "soft", "middle",
+                         fmin(last, p->frame.width - SVG_LETTER * (double)strlen(q->label) / 2 - 2),
+                         picture_axis(p) + 20, q->label);
     }
     for (int i = 0; i < p->series.count; i++) {
         add_line(p, i);
@@ -300,14 +352,17 @@ static void add_lines(picture *p)
     }
 }
 
-banyan_status figure_add_svg(const banyan_figure *figure, banyan_text *text, banyan_error *err)
+banyan_status figure_add_svg(const banyan_figure *figure, figure_shape shape, banyan_text *text,
+                             banyan_error *err)
 {
-    picture p = {.figure = figure, .text = text};
+    picture p = {.figure = figure, .shape = shape, .text = text};
     banyan_status status = figure_find_series(figure, &p.series, err);
 
     if (!status)
         status = figure_find_labels(figure, &p.labels, err);
     if (!status) {
+        p.frame =
+            frame_of(&p, figure->head.kind == BANYAN_FIGURE_LINES ? p.series.count : picture_count_parts(&p));
         find_ranges(&p);
         add_frame(&p);
         if (figure->head.kind == BANYAN_FIGURE_LINES)

@@ -47,7 +47,7 @@ static banyan_status save_figure(const banyan_figure *f, const char *folder, ban
     if (!status)
         status = save(folder, f->paper->name, f->head.name, "csv", &text, err);
     if (!status && f->head.kind != BANYAN_FIGURE_TABLE) {
-        status = figure_add_svg(f, &text, err);
+        status = figure_add_svg(f, FIGURE_ALONE, &text, err);
         if (!status)
             status = save(folder, f->paper->name, f->head.name, "svg", &text, err);
     }

@@ -178,6 +178,21 @@ void banyan_topology_add_link(banyan_topology_builder *builder, int src, int dst
     topology->links[topology->link_count++] = (banyan_link){src, dst, bytes_per_s, latency_s + 0.0};
 }
 
+void banyan_topology_add_damaged(banyan_topology_builder *builder, const banyan_damaged_link *link)
+{
+    banyan_topology *topology = builder->topology;
+    void *damaged;
+
+    if (builder->status)
+        return;
+    damaged = topology->damaged;
+    if (!banyan_grow(&damaged, (size_t)topology->damaged_count, &builder->damaged_capacity, sizeof *link))
+        out_of_memory(builder);
+    topology->damaged = damaged;
+    if (!builder->status)
+        topology->damaged[topology->damaged_count++] = *link;
+}
+
 void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
                                double latency_s)
 {

@@ -9,7 +9,7 @@
 
 typedef struct {
     banyan_topology *topology;
-    size_t node_capacity, link_capacity, host_capacity;
+    size_t node_capacity, link_capacity, host_capacity, damaged_capacity;
     banyan_text pool;
     banyan_status status;
     banyan_error err;
@@ -33,6 +33,9 @@ void banyan_topology_add_link(banyan_topology_builder *builder, int src, int dst
                               double latency_s);
 void banyan_topology_add_cable(banyan_topology_builder *builder, int a, int b, double bytes_per_s,
                                double latency_s);
+
+/* Remembers that damage took this link away or slowed it. */
+void banyan_topology_add_damaged(banyan_topology_builder *builder, const banyan_damaged_link *link);
 
 /* A cable whose directions share its bandwidth: both go through one link, between two switches that are made
  * for it and named after the two ends and the first of its five links. */

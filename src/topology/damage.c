@@ -216,7 +216,12 @@ static banyan_status rebuild(const damage *work, const char *name, banyan_topolo
         if (work->left[i] > 0)
             banyan_topology_add_link(&builder, link->src, link->dst, link->bytes_per_s * work->left[i],
                                      link->latency_s);
+        if (work->left[i] < 1)
+            banyan_topology_add_damaged(
+                &builder, &(banyan_damaged_link){link->src, link->dst, link->bytes_per_s, work->left[i]});
     }
+    for (int i = 0; i < topology->damaged_count; i++)
+        banyan_topology_add_damaged(&builder, &topology->damaged[i]);
     banyan_topology_set_policy(&builder, topology->policy);
     banyan_topology_set_grid(&builder, &topology->grid);
     return banyan_topology_builder_finish(&builder, out, err);

@@ -51,6 +51,10 @@ static banyan_status rebuild(const banyan_topology *t, const int *order, int *pl
     for (int i = 0; i < t->link_count; i++)
         banyan_topology_add_link(&builder, place[t->links[i].src], place[t->links[i].dst],
                                  t->links[i].bytes_per_s, t->links[i].latency_s);
+    for (int i = 0; i < t->damaged_count; i++)
+        banyan_topology_add_damaged(
+            &builder, &(banyan_damaged_link){place[t->damaged[i].src], place[t->damaged[i].dst],
+                                             t->damaged[i].whole_bytes_per_s, t->damaged[i].left});
     banyan_topology_set_policy(&builder, t->policy);
     return banyan_topology_builder_finish(&builder, out, err);
 }

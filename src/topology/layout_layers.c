@@ -23,6 +23,7 @@ typedef struct {
     int *level;         /* by node */
     int *owner;         /* by worker: its lowest switch, or -1 */
     int *order;         /* scratch: boxes */
+    int *near_switch;   /* by host: the lowest switch of any of its workers */
     double *low, *high; /* by box: how far what is joined below reaches */
     int top;
     int crowded; /* that many blocks that they stand closer */
@@ -68,6 +69,44 @@ static int count_workers(const layers *l, int v)
     return count;
 }
 
+/* Whether workers of other hosts hang on the switch, too. */
+static int reaches_beyond(const layers *l, int v, int host)
+{
+    const banyan_cables *cables = l->layout->cables;
+
+    for (int i = cables->first[v]; i < cables->first[v + 1]; i++) {
+        int peer = cables->cables[i].peer;
+
+        if (!is_switch(l, peer) && cables->topology->nodes[peer].host != host)
+            return 1;
+    }
+    return 0;
+}
+
+/* A worker that has lost the link to its host's switch stays with its host: where workers of other hosts
+ * share its lowest switch, it goes to that of a neighbour in its host that shares with fewer. */
+static void keep_hosts_whole(layers *l)
+{
+    const banyan_topology *topology = l->layout->cables->topology;
+    int *nearest = l->near_switch; /* by host */
+
+    for (int h = 0; h < topology->host_count; h++)
+        nearest[h] = -1;
+    for (int v = 0; v < topology->node_count; v++) {
+        int h = topology->nodes[v].host;
+
+        if (h >= 0 && l->owner[v] >= 0 && (nearest[h] < 0 || l->order[l->owner[v]] < l->order[nearest[h]]))
+            nearest[h] = l->owner[v];
+    }
+    for (int v = 0; v < topology->node_count; v++) {
+        int h = topology->nodes[v].host;
+
+        if (h >= 0 && nearest[h] >= 0 && (l->owner[v] < 0 || reaches_beyond(l, l->owner[v], h)) &&
+            !reaches_beyond(l, nearest[h], h))
+            l->owner[v] = nearest[h];
+    }
+}
+
 /* A worker's lowest switch is the one with the fewest workers (the box's own, not the one that joins all
  * boxes); a switch that is nobody's lowest is raised above the others. */
 static void find_owners(layers *l, int *is_owner)
@@ -87,9 +126,11 @@ static void find_owners(layers *l, int *is_owner)
                 l->owner[v] = peer;
             }
         }
+    }
+    keep_hosts_whole(l);
+    for (int v = 0; v < topology->node_count; v++)
         if (l->owner[v] >= 0)
             is_owner[l->owner[v]] = 1;
-    }
     for (int v = 0; v < topology->node_count; v++)
         if (is_switch(l, v) && l->level[v] == 1 && !is_owner[v] && l->order[v])
             l->level[v] = 2;
@@ -275,9 +316,10 @@ banyan_status banyan_layout_place_layers(banyan_layout *layout, banyan_error *er
     l.level = banyan_alloc(nodes, sizeof *l.level);
     l.owner = banyan_alloc(nodes, sizeof *l.owner);
     l.order = banyan_alloc(nodes, sizeof *l.order);
+    l.near_switch = banyan_alloc((size_t)layout->cables->topology->host_count + 1, sizeof *l.near_switch);
     l.low = banyan_alloc(nodes, sizeof *l.low);
     l.high = banyan_alloc(nodes, sizeof *l.high);
-    if (!is_owner || !l.level || !l.owner || !l.order || !l.low || !l.high) {
+    if (!is_owner || !l.level || !l.owner || !l.order || !l.near_switch || !l.low || !l.high) {
         status = banyan_fail_memory(err);
         goto out;
     }
@@ -297,6 +339,7 @@ out:
     banyan_free(l.level);
     banyan_free(l.owner);
     banyan_free(l.order);
+    banyan_free(l.near_switch);
     banyan_free(l.low);
     banyan_free(l.high);
     return status;

@@ -23,6 +23,7 @@ void banyan_topology_destroy(banyan_topology *topology)
     banyan_free(topology->in_first);
     banyan_free(topology->in_link);
     banyan_free(topology->hosts);
+    banyan_free(topology->damaged);
     banyan_free(topology->pool);
     banyan_free(topology->by_name);
     banyan_free(topology);

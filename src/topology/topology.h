@@ -37,6 +37,13 @@ typedef struct {
     int wraps[BANYAN_MAX_DIMENSIONS];
 } banyan_grid;
 
+/* A link that down= or degrade= (topology/damage.c) took away or slowed. */
+typedef struct {
+    int src, dst;
+    double whole_bytes_per_s; /* before */
+    double left;              /* the share of it that is left; 0: the link is gone */
+} banyan_damaged_link;
+
 struct banyan_topology {
     char *name;
     int node_count, link_count, worker_count, host_count;
@@ -49,6 +56,8 @@ struct banyan_topology {
     int *hosts;              /* offsets of host names in the pool */
     banyan_grid grid; /* worker i has the row-major coordinates of i: the last dimension runs fastest */
     banyan_route_policy policy;
+    int damaged_count; /* for pictures: nothing is planned with these */
+    banyan_damaged_link *damaged;
     char *pool;   /* all names, NUL-terminated, one after the other */
     int *by_name; /* node ids in the order of their names */
 };

@@ -7,7 +7,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-export const sizes = [[1400, 900], [820, 1100], [390, 800]];
+export const sizes = [[1440, 900], [820, 1100], [390, 800]];
 
 // Calls work(context, place) with a browser and a folder that are gone afterwards. modules has node_modules/playwright-core.
 export async function withBrowser(modules, pictures, work) {

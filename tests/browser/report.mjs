@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { checkWidth, picture, sizes, watch, withBrowser } from './browser.mjs';
 
 const [banyan, modules, pictures, ...given] = process.argv.slice(2);
-const specs = given.length ? given : ['hosts:2+3', 'dgx1', 'torus:8x8', 'fattree:16x16'];
+const specs = given.length ? given : ['hosts:2+3', 'dgx1', 'dgxa100:4,down=g9-nvsw1,degrade=g20-nvsw2:0.5', 'torus:8x8', 'fattree:16x16'];
 
 function makeReport(spec, place) {
   const file = path.join(place, `${spec.replace(/[^a-z0-9]+/gi, '-')}.html`), trace = path.join(place, 'trace.json');
@@ -29,17 +29,89 @@ function makeReport(spec, place) {
 
 const text = (page, id) => page.locator(`#${id}`).innerText();
 
+// Every node is drawn, alone or in a pile of equal ones; with all detail, each alone.
 async function checkNodes(page, spec) {
-  const [drawn, known] = await page.evaluate(() => [document.querySelectorAll('#map .node').length,
-    JSON.parse(document.getElementById('data').textContent).network.nodes.length]);
-  assert.equal(drawn, known, `${spec}: nodes drawn`);
+  const known = await page.evaluate(() => JSON.parse(document.getElementById('data').textContent).network.nodes.length);
+  const drawn = () => page.evaluate(() => [document.querySelectorAll('#map .node').length, items.length, items.flatMap(i => i.ids).length]);
+  const [shapes, shown, all] = await drawn();
+  assert.equal(shapes, shown, `${spec}: shapes drawn`);
+  assert.equal(all, known, `${spec}: nodes drawn`);
+  if (!await page.locator('#level').isVisible())
+    return;
+  const before = await page.locator('#level').inputValue();
+  await page.selectOption('#level', 'role');
+  const [piles] = await drawn();
+  assert.ok(piles < known, `${spec}: equal nodes lie together`);
+  await page.locator('#map .node.closed').first().focus();
+  await page.keyboard.press('Enter');
+  assert.ok((await drawn())[0] > piles, `${spec}: a pile opens`);
+  await page.locator('#map .close-pile').first().focus();
+  await page.keyboard.press('Enter');
+  assert.equal((await drawn())[0], piles, `${spec}: and closes`);
+  await page.selectOption('#level', 'node');
+  assert.equal((await drawn())[0], known, `${spec}: all nodes apart`);
+  await page.selectOption('#level', before);
 }
 
-// Names in a small network can be read in a small window, too.
+// A node is found by its name, whatever pile it is in, and shown so large that its name can be read.
+async function checkFind(page, spec) {
+  const name = await page.evaluate(() => nodes[nodes.length - 1].name);
+  await page.locator('#find').fill(name);
+  await page.locator('#find').press('Enter');
+  const found = page.locator('#map .node.found');
+  assert.equal(await found.count(), 1, `${spec}: ${name} is found`);
+  assert.ok((await found.locator('title').textContent()).startsWith(name), `${spec}: the node found is ${name}`);
+  await page.locator('#find').fill('nobody');
+  await page.locator('#find').press('Enter');
+  assert.match(await text(page, 'find-note'), /no node is named nobody/);
+  await page.locator('#find').fill('');
+  await page.locator('#find').press('Enter');
+  await page.locator('#map-fit').click();
+}
+
+// Words that are shown can be read, in a small window, too.
 async function checkNames(page, spec) {
-  const heights = await page.locator('#map .node text').evaluateAll(all => all.map(t => t.getBoundingClientRect().height));
-  if (heights.length && heights.length <= 10)
-    assert.ok(Math.min(...heights) >= 9, `${spec}: names are ${Math.min(...heights)} pixels high`);
+  const small = await page.evaluate(() => [...document.querySelectorAll('#map text, #plot text')]
+    .filter(t => t.getClientRects().length && t.textContent.trim() && getComputedStyle(t).display !== 'none')
+    .map(t => [t.textContent, t.getBoundingClientRect().height]).filter(([, height]) => height < 8.5));
+  assert.deepEqual(small, [], `${spec}: words are large enough`);
+}
+
+// What is broken or slow is marked, and no host's frame lies in another's.
+async function checkFaults(page, spec) {
+  const marks = await page.locator('#map .fault').count();
+  assert.equal(marks > 0, /down=|degrade=/.test(spec), `${spec}: faults marked`);
+  if (marks)
+    assert.match(await text(page, 'legend'), /broken: g9[^]*slow, with what is left: /);
+  const crossed = await page.evaluate(() => {
+    const boxes = [...document.querySelectorAll('#map .host')].map(h => h.getBBox());
+    return boxes.filter((a, i) => boxes.slice(i + 1).some(b => Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 1)).length;
+  });
+  assert.equal(crossed, 0, `${spec}: hosts stand apart`);
+}
+
+// The line that everybody looks for is there, ends with its name, answers the pointer, and can be switched off.
+async function checkCurves(page, spec) {
+  const legend = page.locator('#curve-legend button'), names = await legend.allInnerTexts();
+  if (await page.evaluate(() => data.results.some(r => r.algorithm === 'ring' && r.applies)))
+    assert.ok(names.some(n => n.trim() === 'ring'), `${spec}: ring is among ${names}`);
+  await page.locator('#plot svg').scrollIntoViewIfNeeded();
+  await page.locator('#plot svg').hover();
+  assert.match(await text(page, 'tip'), /%/, `${spec}: the lines answer the pointer`);
+  await legend.first().click();
+  assert.equal(await page.locator('#plot .series.off').count(), 1, `${spec}: a click hides a line`);
+  await legend.first().click();
+  assert.equal(await page.locator('#plot .series.off').count(), 0, `${spec}: another shows it`);
+}
+
+// Which command, which version, when; and names beside the reasons of algorithms that do not apply.
+async function checkWords(page, spec) {
+  assert.match(await text(page, 'made'), /banyan report .*Banyan \d+\.\d+\.\d+ · \d{4}-\d\d-\d\d/);
+  const reasons = await page.locator('#absent li').allTextContents();
+  for (const reason of reasons)
+    assert.match(reason, /^[a-z0-9-]+: ./, `${spec}: a name before the reason`);
+  for (const name of await page.locator('#links button').evaluateAll(all => all.map(b => b.getAttribute('aria-label'))))
+    assert.match(name, /: .* · /, `${spec}: a link's name is apart from its figures`);
 }
 
 async function checkSteps(page) {
@@ -47,7 +119,7 @@ async function checkSteps(page) {
   await page.locator('#map').focus();
   await page.keyboard.press('ArrowRight');
   const first = await text(page, 'status');
-  assert.match(first, /^Rounds? 1 /);
+  assert.match(first, /^Rounds? 0 /);
   await page.keyboard.press('ArrowRight');
   assert.notEqual(await text(page, 'status'), first);
   assert.ok(await page.locator('#map .arrow').count() > 0, 'arrows show what moves');
@@ -85,7 +157,7 @@ async function checkTimeline(page) {
   for (const kind of ['links', 'send', 'receive', 'use']) {
     await page.selectOption('#lanes', kind);
     await page.waitForTimeout(100);
-    assert.match(await text(page, 'window'), /[1-9]\d* lanes/);
+    assert.match(await text(page, 'window'), /[1-9]\d* lanes?/);
     const inked = await page.evaluate(() => {
       const canvas = document.getElementById('canvas'), seen = new Set();
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -95,6 +167,10 @@ async function checkTimeline(page) {
     });
     assert.ok(inked > 5, `lanes of ${kind} are drawn`);
   }
+  await page.locator('#lane-filter').fill('no such lane');
+  await page.waitForTimeout(100);
+  assert.match(await text(page, 'window'), / 0 lanes, [1-9]\d* filtered out/);
+  await page.locator('#lane-filter').fill('');
   await page.locator('#time-fit').click();
   await page.waitForTimeout(100);
   assert.match(await text(page, 'window'), /^0 s /);
@@ -119,20 +195,24 @@ async function checkProof(page) {
 async function look(context, place, spec) {
   const file = makeReport(spec, place), name = path.basename(file, '.html'), page = await context.newPage(), wrong = watch(page, file);
   for (const [width, height] of sizes)
-    for (const scheme of width === 1400 ? ['light', 'dark'] : ['light']) {
+    for (const scheme of ['light', 'dark']) {
       await page.setViewportSize({ width, height });
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(pathToFileURL(file).href);
-      await checkNodes(page, spec);
       await checkNames(page, spec);
+      await checkFaults(page, spec);
+      await checkWords(page, spec);
+      await checkNodes(page, spec);
       await picture(page, pictures, `${name}-${width}-${scheme}`, true);
+      await checkFind(page, spec);
+      await checkCurves(page, spec);
       await checkSteps(page);
       await checkTrees(page);
       await checkTimeline(page);
       await checkMapZoom(page);
       await checkProof(page);
       await checkWidth(page, spec);
-      if (width === 1400) {
+      if (width === 1440) {
         await page.locator('#map').focus();
         await page.keyboard.press('ArrowDown');
         await picture(page, pictures, `${name}-tree-${scheme}`, false);

@@ -24,7 +24,7 @@ function makeFolder(place) {
 }
 
 async function checkFigures(page) {
-  const figures = await page.locator('section').count();
+  const figures = await page.locator('section:not(#claims)').count();
   assert.ok(figures > 0, 'there are figures');
   const listed = await page.locator('nav li li a').count();
   assert.equal(listed, figures, 'the index lists every figure');
@@ -33,6 +33,30 @@ async function checkFigures(page) {
   const empty = await page.evaluate(() => [...document.querySelectorAll('section')]
     .filter(s => !s.querySelector('svg path, svg rect, svg polyline, svg line, svg circle, table td')).map(s => s.id));
   assert.deepEqual(empty, [], 'no figure is empty');
+}
+
+// What holds and how far off it is stands on top; charts fit the window, and their words can be read.
+async function checkSummary(page, name) {
+  const summary = await page.locator('#claims').textContent();
+  assert.match(summary, /numbers of papers are met/, `${name}: the count`);
+  assert.match(summary, /off by, median/, `${name}: how far off`);
+  const wrong = await page.evaluate(() => [...document.querySelectorAll('section svg')].filter(s => s.getClientRects().length).flatMap(svg => {
+    const title = svg.closest('section').id, small = [...svg.querySelectorAll('text')].map(t => {
+      const { width, height } = t.getBoundingClientRect();
+      return Math.min(width, height);
+    }).filter(size => size > 0 && size < 5).length;
+    return [...(svg.getBoundingClientRect().right > innerWidth ? [`${title} is cut off`] : []), ...(small ? [`${title} has ${small} small words`] : [])];
+  }));
+  assert.deepEqual(wrong, [], `${name}: charts fit`);
+}
+
+async function checkTheme(page) {
+  const ink = () => page.evaluate(() => getComputedStyle(document.body).color), button = page.locator('#theme');
+  await button.click();
+  const light = await ink();
+  await button.click();
+  assert.notEqual(await ink(), light, 'the button changes the colours');
+  await button.click();
 }
 
 // What words or dashes say is never said by colour alone: every series of a picture is named in it.
@@ -45,7 +69,7 @@ async function checkTables(page) {
 }
 
 async function checkFiles(page, folder) {
-  for (const name of await page.locator('section a, p > a').evaluateAll(all => all.map(a => a.getAttribute('href'))))
+  for (const name of await page.locator('section a:not([href^="#"]), p > a').evaluateAll(all => all.map(a => a.getAttribute('href'))))
     assert.ok(fs.statSync(path.join(folder, name)).size > 0, `${name} was written`);
 }
 
@@ -59,6 +83,8 @@ await withBrowser(modules, pictures, async (context, place) => {
       await page.goto(pathToFileURL(file).href);
       await picture(page, pictures, `reproduce-${width}-${scheme}`, true);
       await checkFigures(page);
+      await checkSummary(page, `${width} wide`);
+      await checkTheme(page);
       await checkLabels(page, 'section svg', `${width} wide`);
       await checkWidth(page, `${width} wide`);
       if (scheme === 'light')

@@ -26,6 +26,7 @@ typedef struct {
     banyan_timeline *timeline;
     banyan_report_result results[2];
     double curve_s[2];
+    char is_walked[2];
     size_t sizes[2];
     int *part;
     int64_t *price;
@@ -69,7 +70,7 @@ static void sample_init(sample *s, const char *spec, const char *algorithm)
                                            .flows = s->schedule->flow_count,
                                            .transfers = s->schedule->transfer_count,
                                            .curve_s = s->curve_s,
-                                           .curve_model = "walk"};
+                                           .is_walked = s->is_walked};
     s->results[1] = (banyan_report_result){
         .algorithm = "other", .summary = "another", .why_not = "it </script> \"cannot\""};
     s->report = (banyan_report){.topology = s->topology,
@@ -234,6 +235,30 @@ TEST(the_data_parses_and_names_every_node_and_all_loads)
         banyan_free(data);
         sample_fini(&s);
     }
+}
+
+TEST(links_that_are_slow_or_gone_are_in_the_data)
+{
+    const banyan_json *damaged, *link;
+    banyan_json *document;
+    sample s;
+    char *data;
+
+    sample_init(&s, "ring:4,down=g0-g1,degrade=g2->g3:0.25", "binomial");
+    data = format(&s);
+    document = parse(data);
+    damaged = field(document, "network.damaged");
+    assert_int_equal(banyan_json_count(damaged), 3);
+    for (size_t i = 0; i < 3; i++) {
+        link = banyan_json_item(damaged, i);
+        if ((int)number(banyan_json_item(link, 0)) == 2)
+            assert_true(number(banyan_json_item(link, 3)) == 0.25);
+        else
+            assert_true(number(banyan_json_item(link, 3)) == 0);
+    }
+    banyan_json_destroy(document);
+    banyan_free(data);
+    sample_fini(&s);
 }
 
 TEST(a_move_says_when_and_where_its_transfer_goes)
@@ -540,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_data_parses_and_names_every_node_and_all_loads),
+        cmocka_unit_test(links_that_are_slow_or_gone_are_in_the_data),
         cmocka_unit_test(a_move_says_when_and_where_its_transfer_goes),
         cmocka_unit_test(a_link_that_is_always_full_is_shown_full),
         cmocka_unit_test(a_bound_that_is_not_known_is_null),

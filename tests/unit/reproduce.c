@@ -189,7 +189,11 @@ TEST(claims_of_the_paper_are_counted_and_those_of_our_own_are_not)
         text, "0 statements of papers hold, 1 do not, 1 are not testable here; 0 of 1 numbers of papers "
               "are met within 10 %");
     assert_int_equal(banyan_reproduction_write(r, where, NULL), 0);
-    expect(where, "index.html", "<tr><td>all</td><td>1</td><td>0</td><td>1</td><td>1</td><td>0</td></tr>");
+    expect(
+        where, "index.html",
+        "<tr><td>multitree</td><td data-is=\"statements that hold\">1</td><td data-is=\"do not hold\">0</td>"
+        "<td data-is=\"not testable here\">1</td><td data-is=\"numbers met\">1</td>"
+        "<td data-is=\"not met\">0</td><td data-is=\"off by, median\">");
     clean(where);
     banyan_reproduction_destroy(r);
     banyan_reproduction_destroy(far);
