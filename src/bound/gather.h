@@ -18,7 +18,8 @@ typedef struct {
     double reached; /* the whole vector's rate by trees that are known to exist; 0: none are known */
 } banyan_gather_bound;
 
-/* By cuts, with potentials where these prove less. In large networks by cuts that need no search (bound/large.h). */
+/* By cuts, with potentials where these prove less; in large networks by cuts that need no search
+ * (bound/large.h). */
 banyan_status banyan_gather_solve(const banyan_topology *topology, const banyan_graph *graph, int towards,
                                   banyan_gather_bound *out, banyan_error *err);
 
