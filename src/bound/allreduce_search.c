@@ -10,6 +10,7 @@
 #include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
+#include "solve/net/effort.h"
 #include "solve/net/tolerance.h"
 #include "solve/pack/pair_columns.h"
 
@@ -67,6 +68,7 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
                                            .tolerance = 1e-10,
                                            .good_enough = out->value * (1 - BANYAN_SAME),
                                            .round_limit = ROUNDS,
+                                           .visit_limit = BANYAN_CUT_VISITS,
                                            .search_effort = effort};
     banyan_pair_packing packing = {0};
     banyan_split known = {0};

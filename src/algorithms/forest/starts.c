@@ -263,6 +263,22 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
     return status;
 }
 
+/* Where no such weight reaches what is promised, trees of equal weight may yet be good ones for others. */
+static int cannot_be_equal(const instance *in)
+{
+    return in->graph->active_count > 1 && !may_be_equal(in);
+}
+
+static banyan_status grow_even(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    double share[BANYAN_FEW_TREES + 1], best_share = find_equal_shares(in, share);
+    int pairs = 1;
+
+    while (share[pairs] < best_share * (1 - BANYAN_SAME))
+        pairs++;
+    return grow(in, pairs, 1, packing, err);
+}
+
 /* Weights of many sizes fill links better. */
 static banyan_status grow_falling(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
@@ -580,10 +596,11 @@ static const start starts[] = {
     {may_have_stars, make_stars, PACKED, 0},
     {may_be_equal, grow_equal, PACKED, 0}, /* trees of one weight can fill the links */
     {always, grow_falling, OVERLOADED, 0},
-    {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
-    {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
-    {has_columns, make_columns, PACKED, 0},  /* small enough for column generation */
-    {has_bypass, bypass, PACKED, DEEP_GAIN}, /* most pairs are cabled */
+    {cannot_be_equal, grow_even, OVERLOADED, 0}, /* the others */
+    {is_cabled, fit_weights, PACKED, 0},         /* no node only forwards */
+    {may_be_smaller, join_free, PACKED, 0},      /* idle nodes, cables that limit nothing */
+    {has_columns, make_columns, PACKED, 0},      /* small enough for column generation */
+    {has_bypass, bypass, PACKED, DEEP_GAIN},     /* most pairs are cabled */
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;
