@@ -543,7 +543,8 @@ static void end_survey(banyan_comm *comm)
 }
 
 /* Calls with the old plan after the last measurement, then the verdict. */
-static banyan_status settle(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
+static banyan_status time_old_plan(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes,
+                                   double mine_s)
 {
     banyan_learning *l = comm->learning;
     banyan_status status;
@@ -561,7 +562,7 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     banyan_status status;
 
     if (l->is_surveyed)
-        return settle(comm, plan, bytes, mine_s);
+        return time_old_plan(comm, plan, bytes, mine_s);
     status = exchange(comm, mine_s, &seconds, &begin_s);
     if (!status && l->is_spent)
         end_survey(comm);

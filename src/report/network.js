@@ -192,7 +192,7 @@ function faultAt(from, to, course) {
   return { x: a.x + t * (b.x - a.x), y };
 }
 
-// A cross on a dotted line where a link is gone, and what is left where one is slow; both directions alike: once.
+// A cross on a dotted line where a link is gone, and what is left where one is slow; once if both directions are equal.
 function faults() {
   const lines = [], marks = [], seen = new Set();
   const mark = (from, to, text, isLost, title) => {
@@ -381,17 +381,17 @@ function paintStatus(load, busy, most) {
 
 // Links that carry equally much, in time and bytes, share a line.
 function paintLinkList(load, busy, most) {
-  const alike = new Map();
+  const groups = new Map();
   for (const { id } of links)
     if (load[id] > 0) {
       const key = `${(busy[id] / most).toPrecision(3)} ${load[id].toPrecision(3)}`;
-      alike.set(key, [...(alike.get(key) || []), id]);
+      groups.set(key, [...(groups.get(key) || []), id]);
     }
-  const order = [...alike.values()].sort((a, b) => busy[b[0]] - busy[a[0]] || a[0] - b[0]).slice(0, 8);
+  const order = [...groups.values()].sort((a, b) => busy[b[0]] - busy[a[0]] || a[0] - b[0]).slice(0, 8);
   byId('links').replaceChildren(...order.map(ids => {
     const id = ids.includes(state.link) ? state.link : ids[0], isPicked = ids.includes(state.link);
-    const name = ids.length === links.length && ids.length > 1 ? `all ${ids.length} links alike`
-      : linkName(links[id]) + (ids.length > 1 ? ` and ${ids.length - 1} more alike` : '');
+    const name = ids.length === links.length && ids.length > 1 ? `all ${ids.length} equal links`
+      : linkName(links[id]) + (ids.length > 1 ? ` and ${ids.length - 1} more like it` : '');
     const figures = `${timeText(busy[id])} · ${sizeText(load[id] * data.bytes)}`;
     return make('li', {}, make('button', { type: 'button', 'aria-pressed': isPicked, 'aria-label': `${name}: ${figures}`,
       onclick: () => change({ link: isPicked ? -1 : id }) },

@@ -35,8 +35,8 @@ function busyTime(use) {
 
 // Links that are equally full all the time share a lane.
 function useLanes(order) {
-  const alike = byKey(order, ({ link }) => plan.use[link.id] + (hasMeasured ? plan.measured_use[link.id] : ''));
-  return [...alike.values()].map(list => {
+  const groups = byKey(order, ({ link }) => plan.use[link.id] + (hasMeasured ? plan.measured_use[link.id] : ''));
+  return [...groups.values()].map(list => {
     const { link, busy } = list[0], count = list.length;
     return { name: linkName(link) + (count > 1 ? ` +${count - 1}` : ''), link, busy, count, id: link.id, words: list.map(o => linkName(o.link)).join('\n'),
       use: plan.use[link.id], measuredUse: hasMeasured ? plan.measured_use[link.id] : null };
@@ -207,7 +207,7 @@ function describe(x, y) {
   const isLower = hasMeasured && (y - axis + laneBox.scrollTop) % laneHeight > laneHeight / 2;
   if (entry.use) {
     const use = isLower ? entry.measuredUse : entry.use, level = digits.indexOf(use[Math.floor(time / total * use.length)]) / 63;
-    const name = linkName(entry.link) + (entry.count > 1 ? ` and ${entry.count - 1} links alike` : '');
+    const name = linkName(entry.link) + (entry.count > 1 ? ` and ${entry.count - 1} links like it` : '');
     return `${name}, ${isLower ? 'measured' : 'predicted'}\nat ${timeText(time)}: ${level >= 0 ? percent(level) : 'nothing'} of ${bitsText(entry.link.rate)}`;
   }
   const packed = isLower ? entry.measured : entry.predicted, slack = (span.to - span.from) / canvas.clientWidth;
