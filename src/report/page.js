@@ -70,7 +70,7 @@ function moveText(m) {
 
 function roundText(step) {
   const { first, last } = plan.steps[step];
-  return first === last ? `Round ${first} of 0 to ${plan.rounds - 1}` : `Rounds ${first} to ${last} of 0 to ${plan.rounds - 1}`;
+  return first === last ? `Round ${first} (0 to ${plan.rounds - 1})` : `Rounds ${first} to ${last} (0 to ${plan.rounds - 1})`;
 }
 
 // step -1: all; tree -1: all; link -1: none.
