@@ -9,6 +9,10 @@ mkdir -p "$2"
 out=$(cd "$2" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 python=${BANYAN_PYTHON:-python3}
+for module in pip setuptools wheel; do
+    "$python" -c "import $module" 2> /dev/null ||
+        { echo "make wheel: $(command -v "$python") has no module $module; on Debian: apt-get install python3-$module, or BANYAN_PYTHON=/usr/bin/python3" >&2; exit 1; }
+done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
