@@ -261,7 +261,7 @@ static banyan_status add_missing_cuts(program *p, unsigned char *inside, banyan_
         double share = serve(p, p->graph->active[i]);
 
         p->served = fmin(p->served, share);
-        if (share >= (1 - BANYAN_SAME))
+        if (share >= 1 - BANYAN_SAME)
             continue;
         for (int v = 0; v < p->graph->node_count; v++)
             inside[v] = (unsigned char)banyan_flow_reaches(p->flow, v);
@@ -293,7 +293,7 @@ static banyan_status run(program *p, const unsigned char *first, banyan_error *e
 
     if (!status)
         status = add_first_cuts(p, inside, err);
-    while (!status && p->served < (1 - BANYAN_SAME) && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
+    while (!status && p->served < 1 - BANYAN_SAME && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         status = banyan_lp_solve(p->lp, err);
         if (status)
             break;

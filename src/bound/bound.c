@@ -206,7 +206,8 @@ static banyan_status find_allreduce(const banyan_topology *topology, const banya
     if (!status)
         status = banyan_scale_is_large(topology) ? banyan_large_solve(topology, graph, &found, err)
                                                  : solve(graph, effort > 1, &found, err);
-    if (!status && !graph->symmetric && !banyan_scale_is_large(topology))
+    if (!status && !graph->symmetric && !banyan_scale_is_large(topology) &&
+        found.reached < found.value * (1 - BANYAN_SAME))
         status = banyan_large_lower(topology, graph, &found, err);
     if (!status) {
         if (effort > 0)

@@ -56,6 +56,9 @@ typedef struct {
     int64_t most_visits;     /* from then on */
     double widest;           /* arc: no pair weighs more */
     double enough, promised; /* when a start need not be better; and when it will do after long work */
+    double
+        equal_share[BANYAN_FEW_TREES + 1]; /* of the bound, by the number of pairs, if all weigh the same */
+    double best_equal_share;
     int pair_limit, depth_limit;
     int is_rest;    /* of a network, beside stars */
     int is_limited; /* no more pairs are allowed; else these are just enough for most networks */
@@ -211,25 +214,24 @@ static void swap_packings(banyan_pair_packing *a, banyan_pair_packing *b)
     *b = before;
 }
 
-/* What that many pairs of one weight can reach, from one to as many as are allowed; the best share. */
-static double find_equal_shares(const instance *in, double share[BANYAN_FEW_TREES + 1])
+static void find_equal_shares(instance *in)
 {
-    double best = 0;
-
+    in->best_equal_share = 0;
     for (int pairs = 1; pairs <= in->pair_limit; pairs++) {
-        share[pairs] = share_of_equal(in, pairs);
-        best = fmax(best, share[pairs]);
+        in->equal_share[pairs] = share_of_equal(in, pairs);
+        in->best_equal_share = fmax(in->best_equal_share, in->equal_share[pairs]);
     }
-    return best;
+}
+
+static int is_best_equal(const instance *in, int pairs)
+{
+    return in->equal_share[pairs] >= in->best_equal_share * (1 - BANYAN_SAME);
 }
 
 /* Some number of pairs of one weight can reach what is promised. */
 static int may_be_equal(const instance *in)
 {
-    double share[BANYAN_FEW_TREES + 1];
-
-    return in->graph->active_count > 1 &&
-           find_equal_shares(in, share) * in->known.bound_value >= in->promised;
+    return in->graph->active_count > 1 && in->best_equal_share * in->known.bound_value >= in->promised;
 }
 
 /* Where streams share links evenly, as they mostly do, pairs of one weight run as fast as they should. Of the
@@ -237,7 +239,6 @@ static int may_be_equal(const instance *in)
  * pairs can be shallower, and those that soonest fill the network are taken. */
 static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, banyan_error *err)
 {
-    double share[BANYAN_FEW_TREES + 1], best_share = find_equal_shares(in, share);
     long filling = LONG_MAX;
     banyan_status status = BANYAN_SUCCESS;
 
@@ -245,11 +246,12 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
         banyan_pair_packing packing = {.bound_value = reach(in, pairs)};
         long slices = 0;
 
-        if (share[pairs] < best_share * (1 - BANYAN_SAME))
+        if (!is_best_equal(in, pairs))
             continue;
         status = grow(in, pairs, 1, &packing, err);
         if (!status)
-            status = rebalance(in, BANYAN_WEIGHTS_STAY, share[pairs] * in->known.bound_value, &packing, err);
+            status = rebalance(in, BANYAN_WEIGHTS_STAY, in->equal_share[pairs] * in->known.bound_value,
+                               &packing, err);
         if (!status)
             status = flatten(in, &packing, err);
         if (!status)
@@ -272,10 +274,9 @@ static int cannot_be_equal(const instance *in)
 
 static banyan_status grow_even(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
-    double share[BANYAN_FEW_TREES + 1], best_share = find_equal_shares(in, share);
     int pairs = 1;
 
-    while (share[pairs] < best_share * (1 - BANYAN_SAME))
+    while (!is_best_equal(in, pairs))
         pairs++;
     return grow(in, pairs, 1, packing, err);
 }
@@ -566,8 +567,10 @@ static banyan_status pack_other(const instance *in, const banyan_bypass *other, 
         left.known.price[i] =
             in->known.price[other->first[link]] + (second < 0 ? 0 : in->known.price[second]);
     }
-    if (!status)
+    if (!status) {
+        find_equal_shares(&left);
         status = try_starts(&left, found, err);
+    }
     if (status == BANYAN_INVALID_ARGUMENT) /* what is left is in pieces */
         status = BANYAN_SUCCESS;
     banyan_free(left.known.price);
@@ -700,7 +703,7 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
     if (!graph->symmetric && !is_large) {
         status = banyan_split_find(graph, BANYAN_SAME, known, err);
         bound = (banyan_allreduce_bound){.price = known->price, .value = known->bound_value};
-        if (!status)
+        if (!status && (!known->is_settled || banyan_graph_has_helpers(graph)))
             status = banyan_large_lower(topology, graph, &bound, err);
         known->bound_value = bound.value;
         return status;
@@ -741,8 +744,10 @@ static banyan_status pack_network(const banyan_topology *topology, const banyan_
     slack = BANYAN_PLAN_TIE * options->wait_s_per_byte * in.known.bound_value * graph->unit;
     in.enough = fmax(BANYAN_SAME, (are_few ? in.budget->near_share : MANY_SHARE) - slack) * most;
     in.promised = are_few ? fmax(BANYAN_SAME, in.budget->target_share - slack) * most : in.enough;
-    if (!status)
+    if (!status) {
+        find_equal_shares(&in);
         status = try_starts(&in, &best, err);
+    }
     if (!status && best.trees.tree_count)
         status = flatten(&in, &best, err);
     if (!status)
