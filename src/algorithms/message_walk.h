@@ -11,6 +11,12 @@ typedef struct {
     double busy_s; /* how long a node is busy with messages, on average */
 } banyan_message_walk;
 
+/* Nodes work on messages while the links carry others. */
+static inline double banyan_message_walk_time(const banyan_message_walk *walk, double network_s)
+{
+    return walk->last_s + (network_s > walk->busy_s ? network_s : walk->busy_s);
+}
+
 /* Both are 0 where memory runs out. */
 banyan_message_walk banyan_message_walk_of(const banyan_schedule *schedule, const banyan_topology *topology);
 

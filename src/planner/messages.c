@@ -47,7 +47,6 @@ static double find_headers(const banyan_schedule *schedule, const banyan_topolog
 
 banyan_message_costs banyan_message_costs_of(const banyan_schedule *schedule, const banyan_topology *topology)
 {
-    banyan_message_walk walk = banyan_message_walk_of(schedule, topology);
-
-    return (banyan_message_costs){walk.last_s, walk.busy_s, find_headers(schedule, topology)};
+    return (banyan_message_costs){banyan_message_walk_of(schedule, topology),
+                                  find_headers(schedule, topology)};
 }

@@ -3,13 +3,13 @@
 #ifndef BANYAN_PLANNER_MESSAGES_H
 #define BANYAN_PLANNER_MESSAGES_H
 
+#include "algorithms/message_walk.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
 /* All 0 without memory: a guess is not worth a failure. */
 typedef struct {
-    double last_s;    /* until the last node is done, if messages had no bytes */
-    double busy_s;    /* how long a node is busy with messages, on average */
+    banyan_message_walk walk;
     double headers_s; /* how long headers and acknowledgements occupy the link that they occupy the longest */
 } banyan_message_costs;
 

@@ -2,7 +2,6 @@
 /* planner/planner.c: one algorithm's plan: built, weighed, proven, predicted. */
 #include "planner/steps.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ size_t banyan_plan_slice(const banyan_plan *plan, const banyan_problem *problem)
  * where ranks live. */
 double banyan_plan_with_messages(double network_s, const banyan_message_costs *costs)
 {
-    return costs->last_s + fmax(network_s + costs->headers_s, costs->busy_s);
+    return banyan_message_walk_time(&costs->walk, network_s + costs->headers_s);
 }
 
 static banyan_status time_unpaced(const banyan_plan *plan, const banyan_problem *problem, double *seconds,

@@ -80,6 +80,15 @@ static void add_nodes(banyan_text *text, const banyan_layout *layout)
     banyan_text_add(text, "]");
 }
 
+static void add_link(banyan_text *text, int is_first, int src, int dst, double first, double second)
+{
+    banyan_text_add(text, "%s[%d,%d,", is_first ? "" : ",", src, dst);
+    add_number(text, first);
+    banyan_text_add(text, ",");
+    add_number(text, second);
+    banyan_text_add(text, "]");
+}
+
 static void add_links(banyan_text *text, const banyan_topology *topology)
 {
     banyan_text_add(text, ",\n\"hosts\":[");
@@ -91,11 +100,7 @@ static void add_links(banyan_text *text, const banyan_topology *topology)
     for (int i = 0; i < topology->link_count; i++) {
         const banyan_link *link = &topology->links[i];
 
-        banyan_text_add(text, "%s[%d,%d,", i ? "," : "", link->src, link->dst);
-        add_number(text, link->bytes_per_s);
-        banyan_text_add(text, ",");
-        add_number(text, link->latency_s);
-        banyan_text_add(text, "]");
+        add_link(text, i == 0, link->src, link->dst, link->bytes_per_s, link->latency_s);
     }
     banyan_text_add(text, "]");
 }
@@ -107,11 +112,7 @@ static void add_damaged(banyan_text *text, const banyan_topology *topology)
     for (int i = 0; i < topology->damaged_count; i++) {
         const banyan_damaged_link *link = &topology->damaged[i];
 
-        banyan_text_add(text, "%s[%d,%d,", i ? "," : "", link->src, link->dst);
-        add_number(text, link->whole_bytes_per_s);
-        banyan_text_add(text, ",");
-        add_number(text, link->left);
-        banyan_text_add(text, "]");
+        add_link(text, i == 0, link->src, link->dst, link->whole_bytes_per_s, link->left);
     }
     banyan_text_add(text, "]");
 }

@@ -104,6 +104,19 @@ static double largest_share(const banyan_flows *flows)
     return largest / total;
 }
 
+/* The rate of the narrowest link of some hops. */
+static double find_narrowest(const banyan_flows *flows, const banyan_topology *topology, size_t first,
+                             size_t end)
+{
+    double narrowest = HUGE_VAL;
+
+    for (size_t h = first; h < end; h++)
+        for (int k = 0; k < flows->hops[h].link_count; k++)
+            narrowest = fmin(
+                narrowest, topology->links[flows->links[flows->hops[h].first_link + (size_t)k]].bytes_per_s);
+    return narrowest;
+}
+
 /* The longest latency of a hop, over all its links. */
 static double hop_latency(const banyan_flows *flows, const banyan_topology *topology)
 {
@@ -231,7 +244,7 @@ static double with_messages(const banyan_problem *problem, const banyan_schedule
     if (!problem->is_streamed)
         return network_s;
     walk = banyan_message_walk_of(schedule, problem->topology);
-    return walk.last_s + fmax(network_s, walk.busy_s);
+    return banyan_message_walk_time(&walk, network_s);
 }
 
 /* The time of packed trees. Slices of all trees share a link as they come, which levels tell; whole messages
@@ -259,12 +272,8 @@ static int count_sent_slices(const banyan_problem *problem, const banyan_flows *
  * what they do together. */
 static int is_held_by_a_hop(const banyan_flows *flows, const banyan_topology *topology, double bytes_per_s)
 {
-    double narrowest = HUGE_VAL;
+    double narrowest = find_narrowest(flows, topology, 0, flows->hop_count);
 
-    for (size_t i = 0; i < flows->hop_count; i++)
-        for (int k = 0; k < flows->hops[i].link_count; k++)
-            narrowest = fmin(
-                narrowest, topology->links[flows->links[flows->hops[i].first_link + (size_t)k]].bytes_per_s);
     return fabs(bytes_per_s - narrowest) <= LEAST_GAIN * narrowest;
 }
 
@@ -348,13 +357,8 @@ static banyan_status filling_share(const banyan_flows *flows, const banyan_topol
     for (size_t f = 0; f < flows->flow_count && !status; f++) {
         const banyan_flow_tree *flow = &flows->flows[f];
         size_t end = flow->first_hop + (size_t)(flow->in_count + flow->out_count);
-        double narrowest = HUGE_VAL;
+        double narrowest = find_narrowest(flows, topology, flow->first_hop, end);
 
-        for (size_t h = flow->first_hop; h < end; h++)
-            for (int k = 0; k < flows->hops[h].link_count; k++)
-                narrowest =
-                    fmin(narrowest,
-                         topology->links[flows->links[flows->hops[h].first_link + (size_t)k]].bytes_per_s);
         *out = fmax(*out, (2.0 * flow->depth - 1) * (flow->weight / total * bytes_per_s / narrowest) /
                               FILLING_SLICES);
     }

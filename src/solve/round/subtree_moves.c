@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "core/scratch.h"
 #include "solve/net/work.h"
 
 #define STEEP 150       /* doublings of the price between an empty arc and a full one */
@@ -56,32 +57,13 @@ typedef struct {
     size_t old_capacity;
     long attempts;
     int failed;
+    banyan_scratch memory; /* of all arrays but the two that grow */
 } mover;
 
 static void mover_fini(mover *m)
 {
-    banyan_free(m->parent);
-    banyan_free(m->path);
-    banyan_free(m->length);
-    banyan_free(m->room);
+    banyan_scratch_free(&m->memory);
     banyan_free(m->pool);
-    banyan_free(m->load);
-    banyan_free(m->price);
-    banyan_free(m->added);
-    banyan_free(m->level);
-    banyan_free(m->height);
-    banyan_free(m->first);
-    banyan_free(m->end);
-    banyan_free(m->child);
-    banyan_free(m->sibling);
-    banyan_free(m->distance);
-    banyan_free(m->via);
-    banyan_free(m->open);
-    banyan_free(m->met);
-    banyan_free(m->way);
-    banyan_free(m->detached);
-    banyan_free(m->old_parent);
-    banyan_free(m->old_path);
     banyan_free(m->old_arcs);
 }
 
@@ -89,35 +71,33 @@ static banyan_status mover_init(mover *m, banyan_error *err)
 {
     size_t nodes = (size_t)m->node_count, arcs = (size_t)m->graph->arc_count,
            cells = nodes * (size_t)m->tree_count;
+    banyan_status status;
 
-    m->parent = banyan_alloc(cells, sizeof(int));
-    m->path = banyan_alloc(cells, sizeof(size_t));
-    m->length = banyan_alloc(cells, sizeof(int));
-    m->room = banyan_alloc(cells, sizeof(int));
-    m->load = banyan_alloc(arcs, sizeof(double));
-    m->price = banyan_alloc(arcs, sizeof(double));
-    m->added = banyan_alloc(arcs, sizeof(double));
-    m->level = banyan_alloc(nodes, sizeof(int));
-    m->height = banyan_alloc(nodes, sizeof(int));
-    m->first = banyan_alloc(nodes, sizeof(int));
-    m->end = banyan_alloc(nodes, sizeof(int));
-    m->child = banyan_alloc(nodes, sizeof(int));
-    m->sibling = banyan_alloc(nodes, sizeof(int));
-    m->distance = banyan_alloc(nodes, sizeof(double));
-    m->via = banyan_alloc(nodes, sizeof(int));
-    m->open = banyan_alloc(nodes, sizeof(int));
-    m->met = banyan_alloc(nodes, sizeof(int));
-    m->way = banyan_alloc(nodes, sizeof(int));
-    m->detached = banyan_alloc(nodes, sizeof(int));
-    m->old_parent = banyan_alloc(nodes, sizeof(int));
-    m->old_path = banyan_alloc(nodes + 1, sizeof(size_t));
-    if (!m->parent || !m->path || !m->length || !m->room || !m->load || !m->price || !m->added || !m->level ||
-        !m->height || !m->first || !m->end || !m->child || !m->sibling || !m->distance || !m->via ||
-        !m->open || !m->met || !m->way || !m->detached || !m->old_parent || !m->old_path)
-        return banyan_fail_memory(err);
-    for (size_t v = 0; v < nodes; v++)
+    m->parent = banyan_scratch_take(&m->memory, cells, sizeof(int));
+    m->path = banyan_scratch_take(&m->memory, cells, sizeof(size_t));
+    m->length = banyan_scratch_take(&m->memory, cells, sizeof(int));
+    m->room = banyan_scratch_take(&m->memory, cells, sizeof(int));
+    m->load = banyan_scratch_take(&m->memory, arcs, sizeof(double));
+    m->price = banyan_scratch_take(&m->memory, arcs, sizeof(double));
+    m->added = banyan_scratch_take(&m->memory, arcs, sizeof(double));
+    m->level = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->height = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->first = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->end = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->child = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->sibling = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->distance = banyan_scratch_take(&m->memory, nodes, sizeof(double));
+    m->via = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->open = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->met = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->way = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->detached = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->old_parent = banyan_scratch_take(&m->memory, nodes, sizeof(int));
+    m->old_path = banyan_scratch_take(&m->memory, nodes + 1, sizeof(size_t));
+    status = banyan_scratch_check(&m->memory, err);
+    for (size_t v = 0; !status && v < nodes; v++)
         m->distance[v] = HUGE_VAL;
-    return BANYAN_SUCCESS;
+    return status;
 }
 
 static size_t cell_of(const mover *m, int tree, int v)
