@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The checks themselves, on a pretended machine: what scripts/test.sh does when a stage fails or cannot run, what
+# The checks themselves, on a pretended machine: what scripts/test.sh and check-long.sh do when a stage fails or cannot run, what
 # tests/docs_commands.sh takes for a failure, and what scripts/demo.sh does where test networks fail. Arguments: source folder, command line.
 set -u
 source=$1
@@ -21,7 +21,7 @@ pretend() { # NAME, its text on standard input
 
 # A tree with the scripts alone, and nothing in the PATH but what they use and what is pretended.
 mkdir -p "$place"/{bin,tree/scripts,tree/cli,tree/src/{bootstrap,group,calls,engine},tree/tests/unit,tree/build/release}
-cp "$source/scripts/test.sh" "$source/scripts/analyse.sh" "$place/tree/scripts/"
+cp "$source"/scripts/{test,check-long,stages,analyse}.sh "$place/tree/scripts/"
 cp "$source/tests/docs_commands.sh" "$source/tests/test_network.sh" "$place/tree/tests/"
 touch "$place/tree/tests/unit/execute.c"
 echo : > "$place/tree/tests/unit/lp_module.sh"
@@ -129,6 +129,15 @@ summary "skipped layout (make check-format): clang-format is not installed" "ski
     "passed plans against stored ones, some of the small networks" "passed tests that compute much, optimised" \
     "failed TSan: the tests with threads" "passed all other tests under ASan and UBSan" ||
     complain "a stage that failed is not told, or keeps others from running"
+
+# The long checks are stages, too, and one can choose among them.
+long() { # WORD...
+    PATH=$place/bin sh "$place/tree/scripts/check-long.sh" "$@" > "$place/log" 2>&1
+}
+long TSan && complain "a long check fails, but the whole does not"
+summary "failed the same under TSan" || complain "the long checks cannot be chosen"
+long TSan conformance && complain "a long check that failed is hidden by one that passed"
+summary "passed conformance and mutation tests with more cases" "failed the same under TSan" || complain "two long checks cannot be chosen"
 
 # The demo: what this user cannot do is left out with the sentence, what fails is a failure.
 demo() { # CODE SENTENCE
