@@ -21,7 +21,7 @@
 #include <stdio.h>
 
 #include "core/alloc.h"
-#include "transport/bell.h"
+#include "transport/eventcount.h"
 
 #define SLOTS 16u     /* a power of two */
 #define CACHE_LINE 64 /* what two threads write should not share one */
@@ -36,7 +36,7 @@ typedef struct {
     /* The sender writes these, the receiver reads them. */
     _Atomic uint32_t filled;
     _Atomic int is_withdrawn;
-    char apart[CACHE_LINE];
+    char padding[CACHE_LINE];
     /* The receiver writes these, the sender reads them. */
     _Atomic uint32_t emptied;
     _Atomic uint64_t consumed;
@@ -47,9 +47,9 @@ typedef struct {
 } queue;
 
 typedef struct {
-    banyan_bell bell;
-    char apart[CACHE_LINE - sizeof(banyan_bell)];
-} lonely_bell;
+    banyan_eventcount event;
+    char padding[CACHE_LINE - sizeof(banyan_eventcount)];
+} padded_eventcount;
 
 /* The streams from one member to another. */
 typedef struct {
@@ -61,7 +61,7 @@ struct banyan_memory_hub {
     int member_count;
     pthread_mutex_t lock; /* guards lanes; held for connecting only */
     lane **lanes;         /* by src, then dst; a row is made when first needed */
-    lonely_bell *bells;
+    padded_eventcount *events;
     _Atomic int failure; /* 0: none, 1: being written, 2: status and sentence can be read */
     banyan_status status;
     banyan_error reason;
@@ -87,10 +87,10 @@ banyan_status banyan_memory_hub_create(int member_count, banyan_memory_hub **out
         return banyan_fail_memory(err);
     hub->member_count = member_count;
     hub->lanes = banyan_alloc((size_t)member_count, sizeof(lane *));
-    hub->bells = banyan_alloc((size_t)member_count, sizeof *hub->bells);
-    if (!hub->lanes || !hub->bells || pthread_mutex_init(&hub->lock, NULL)) {
+    hub->events = banyan_alloc((size_t)member_count, sizeof *hub->events);
+    if (!hub->lanes || !hub->events || pthread_mutex_init(&hub->lock, NULL)) {
         banyan_free(hub->lanes);
-        banyan_free(hub->bells);
+        banyan_free(hub->events);
         banyan_free(hub);
         return banyan_fail_memory(err);
     }
@@ -115,7 +115,7 @@ void banyan_memory_hub_destroy(banyan_memory_hub *hub)
         banyan_free(hub->lanes[src]);
     }
     banyan_free(hub->lanes);
-    banyan_free(hub->bells);
+    banyan_free(hub->events);
     pthread_mutex_destroy(&hub->lock);
     banyan_free(hub);
 }
@@ -240,7 +240,7 @@ static size_t offer(banyan_endpoint *base, int peer, int stream, const void *mem
         return 0;
     q->slots[filled % SLOTS] = (slot){memory, bytes};
     atomic_store_explicit(&q->filled, filled + 1, memory_order_release);
-    banyan_bell_ring(&e->hub->bells[peer].bell);
+    banyan_eventcount_signal(&e->hub->events[peer].event);
     return bytes;
 }
 
@@ -282,7 +282,7 @@ static void consume(banyan_endpoint *base, int peer, int stream, size_t bytes)
     }
     atomic_store_explicit(&q->is_looking, 0, memory_order_release);
     if (bytes)
-        banyan_bell_ring(&e->hub->bells[peer].bell);
+        banyan_eventcount_signal(&e->hub->events[peer].event);
 }
 
 static banyan_status failure(banyan_endpoint *base, banyan_error *err)
@@ -297,12 +297,12 @@ static banyan_status failure(banyan_endpoint *base, banyan_error *err)
 static banyan_status wait_for_news(banyan_endpoint *base, int64_t deadline_ns, banyan_error *err)
 {
     endpoint *e = own(base);
-    int rang = banyan_bell_wait(&e->hub->bells[base->member].bell, &e->heard, deadline_ns);
+    int is_signalled = banyan_eventcount_wait(&e->hub->events[base->member].event, &e->heard, deadline_ns);
     banyan_status status = failure(base, err);
 
     if (status)
         return status;
-    return rang ? BANYAN_SUCCESS : BANYAN_TIMEOUT;
+    return is_signalled ? BANYAN_SUCCESS : BANYAN_TIMEOUT;
 }
 
 static void abort_group(banyan_endpoint *base, banyan_status status, const char *sentence)
@@ -316,7 +316,7 @@ static void abort_group(banyan_endpoint *base, banyan_status status, const char 
     snprintf(hub->reason.text, sizeof hub->reason.text, "%s", sentence);
     atomic_store_explicit(&hub->failure, 2, memory_order_release);
     for (int i = 0; i < hub->member_count; i++)
-        banyan_bell_ring(&hub->bells[i].bell);
+        banyan_eventcount_signal(&hub->events[i].event);
 }
 
 static void withdraw(banyan_endpoint *base)

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "transport/bell.h"
 #include "transport/board.h"
+#include "transport/eventcount.h"
 #include "transport/shm.h"
 
 #define SHM_ENTRIES 16u   /* on offer at a time in one stream; a power of two */
@@ -85,7 +85,7 @@ typedef struct {
     uint64_t look_address;  /* of SHM_LOOK_BYTES there that may be read to see how fast it goes */
     int32_t knock_fd;       /* the writing end of a pipe, for a member that sleeps in poll */
     _Atomic uint32_t is_closed;
-    alignas(SHM_CACHE_LINE) banyan_bell bell;
+    alignas(SHM_CACHE_LINE) banyan_eventcount event;
     _Atomic uint32_t polls; /* it sleeps in poll, or is about to */
     alignas(SHM_CACHE_LINE) _Atomic uint32_t
         first_failure;      /* in the first member's: who aborted first, plus 1 */

@@ -2,7 +2,7 @@
 /* transport/shm_news.c: how members of the shm transport wake each other, learn of the end, and find the
  * dead.
  *
- * Everybody has mapped everybody's header. To ring is to count up the listener's bell and, only when it
+ * Everybody has mapped everybody's header. To signal is to count up the waiter's event and, only when it
  * sleeps, to wake it: by futex, or through a pipe when it sleeps in poll. An abort is written into the own
  * header and then made known by one compare-and-swap in the first member's, so a process that dies half way
  * leaves nothing half done. The dead are found by those who wait for them: every 100 ms of waiting a member
@@ -72,7 +72,7 @@ static void ring_member(shm_endpoint *endpoint, int member)
 
     if (!header)
         return;
-    banyan_bell_ring(&header->bell);
+    banyan_eventcount_signal(&header->event);
     if (atomic_load(&header->polls) && atomic_exchange(&header->polls, 0)) /* one knock is enough */
         knock(endpoint, member);
 }
@@ -175,15 +175,15 @@ banyan_status banyan_shm_wait(banyan_endpoint *base, int64_t deadline_ns, banyan
 {
     shm_endpoint *e = own(base);
     banyan_status status;
-    int rang;
+    int is_signalled;
 
     end_poll(e);
     for (;;) {
         int64_t until_ns = deadline_ns < e->next_check_ns ? deadline_ns : e->next_check_ns, now_ns;
 
-        rang = banyan_bell_wait_spinning(&e->own.header->bell, &e->heard, until_ns, e->spins);
+        is_signalled = banyan_eventcount_wait_spinning(&e->own.header->event, &e->heard, until_ns, e->spins);
         status = banyan_shm_failure(base, err);
-        if (status || rang)
+        if (status || is_signalled)
             return status;
         now_ns = banyan_clock_ns();
         if (now_ns >= e->next_check_ns) {
@@ -216,7 +216,7 @@ int banyan_shm_sleep_fd(banyan_endpoint *base)
         return -1;
     e->is_polling = 1;
     atomic_store(&e->own.header->polls, 1);
-    if (atomic_load(&e->own.header->bell.rings) != e->heard || banyan_shm_failure(base, NULL))
+    if (atomic_load(&e->own.header->event.count) != e->heard || banyan_shm_failure(base, NULL))
         return -1;
     return e->knock[0];
 }
