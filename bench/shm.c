@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
     table *table;
     int rank, ranks;
-} seat;
+} participant;
 
 static _Noreturn void fail(const char *what)
 {
@@ -58,7 +58,7 @@ static _Noreturn void fail(const char *what)
 static banyan_status allgather(void *context, const void *mine, size_t bytes, void *all, int64_t deadline_ns,
                                banyan_error *err)
 {
-    const seat *s = context;
+    const participant *s = context;
 
     (void)deadline_ns;
     (void)err;
@@ -120,7 +120,7 @@ static void *allocate(const job *j)
 }
 
 /* Keeps the slowest rank's time. */
-static void note(seat *s, int iteration, double seconds)
+static void note(participant *s, int iteration, double seconds)
 {
     pthread_barrier_wait(&s->table->barrier);
     for (int rank = 0; rank < s->ranks; rank++) {
@@ -145,7 +145,7 @@ static void use(const job *j, const banyan_run_request *request, int rank)
         fill(input, request->count, rank);
 }
 
-static void work(const job *j, const banyan_schedule *schedule, seat *s)
+static void work(const job *j, const banyan_schedule *schedule, participant *s)
 {
     banyan_shm_meeting meeting = {.exchange = {allgather, s}, .deadline_ns = INT64_MAX, .way = j->way};
     banyan_opening opening = {s->rank, schedule->node_count, &meeting};
@@ -212,7 +212,7 @@ static double measure(const job *j, double *least_s)
     fflush(NULL);
     for (int rank = 0; rank < j->ranks; rank++)
         if (!fork())
-            work(j, schedule, &(seat){t, rank, j->ranks});
+            work(j, schedule, &(participant){t, rank, j->ranks});
     while (wait(&end) > 0)
         failed |= end;
     if (failed)

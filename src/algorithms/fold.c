@@ -4,26 +4,26 @@
 
 banyan_fold banyan_fold_ranks(const int *active, int rank_count)
 {
-    int seats = 1;
+    int positions = 1;
 
-    while (seats <= rank_count / 2)
-        seats *= 2;
-    return (banyan_fold){active, rank_count, seats, rank_count - seats};
+    while (positions <= rank_count / 2)
+        positions *= 2;
+    return (banyan_fold){active, rank_count, positions, rank_count - positions};
 }
 
-int banyan_fold_first_rank(const banyan_fold *fold, int seat)
+int banyan_fold_first_rank(const banyan_fold *fold, int position)
 {
-    return seat < fold->pair_count ? 2 * seat : seat + fold->pair_count;
+    return position < fold->pair_count ? 2 * position : position + fold->pair_count;
 }
 
-int banyan_fold_seat(const banyan_fold *fold, int rank)
+int banyan_fold_position(const banyan_fold *fold, int rank)
 {
     return rank < 2 * fold->pair_count ? rank / 2 : rank - fold->pair_count;
 }
 
-int banyan_fold_node(const banyan_fold *fold, int seat)
+int banyan_fold_node(const banyan_fold *fold, int position)
 {
-    return fold->active[banyan_fold_first_rank(fold, seat)];
+    return fold->active[banyan_fold_first_rank(fold, position)];
 }
 
 int banyan_fold_leans(const banyan_fold *fold, int rank)
@@ -35,7 +35,7 @@ int banyan_fold_bits(const banyan_fold *fold)
 {
     int bits = 0;
 
-    while (1 << bits < fold->seat_count)
+    while (1 << bits < fold->position_count)
         bits++;
     return bits;
 }

@@ -22,111 +22,111 @@ typedef struct {
     banyan_fold fold;
     int *node, *begin; /* as banyan_halving wants them */
     int piece_count;
-} seating;
+} folding;
 
-static void seating_fini(seating *seats)
+static void folding_fini(folding *folded)
 {
-    banyan_free(seats->node);
-    banyan_free(seats->begin);
+    banyan_free(folded->node);
+    banyan_free(folded->begin);
 }
 
-/* A piece a rank where pieces have owners, else a piece a seat. */
-static banyan_status seating_init(const banyan_problem *problem, int is_owned, seating *seats,
+/* One piece per rank where pieces have owners, else one per position. */
+static banyan_status folding_init(const banyan_problem *problem, int is_owned, folding *folded,
                                   banyan_error *err)
 {
     banyan_fold fold = banyan_fold_ranks(problem->active, problem->active_count);
 
-    seats->fold = fold;
-    seats->piece_count = is_owned ? fold.rank_count : fold.seat_count;
-    seats->node = banyan_alloc((size_t)fold.seat_count, sizeof(int));
-    seats->begin = banyan_alloc((size_t)fold.seat_count + 1, sizeof(int));
-    if (!seats->node || !seats->begin) {
-        seating_fini(seats);
+    folded->fold = fold;
+    folded->piece_count = is_owned ? fold.rank_count : fold.position_count;
+    folded->node = banyan_alloc((size_t)fold.position_count, sizeof(int));
+    folded->begin = banyan_alloc((size_t)fold.position_count + 1, sizeof(int));
+    if (!folded->node || !folded->begin) {
+        folding_fini(folded);
         return banyan_fail_memory(err);
     }
-    for (int seat = 0; seat <= fold.seat_count; seat++) {
-        seats->begin[seat] = is_owned ? banyan_fold_first_rank(&fold, seat) : seat;
-        if (seat < fold.seat_count)
-            seats->node[seat] = banyan_fold_node(&fold, seat);
+    for (int position = 0; position <= fold.position_count; position++) {
+        folded->begin[position] = is_owned ? banyan_fold_first_rank(&fold, position) : position;
+        if (position < fold.position_count)
+            folded->node[position] = banyan_fold_node(&fold, position);
     }
     return BANYAN_SUCCESS;
 }
 
-static void all_reduce(const seating *seats, const banyan_halving *halving)
+static void all_reduce(const folding *folded, const banyan_halving *halving)
 {
-    int round = banyan_fold_reduce_in(&seats->fold, halving->builder, 0, seats->piece_count);
+    int round = banyan_fold_reduce_in(&folded->fold, halving->builder, 0, folded->piece_count);
 
     round = banyan_halving_reduce_scatter(halving, round);
     round = banyan_halving_all_gather(halving, round);
-    banyan_fold_copy_out(&seats->fold, halving->builder, round, seats->piece_count);
+    banyan_fold_copy_out(&folded->fold, halving->builder, round, folded->piece_count);
 }
 
-static void reduce_scatter(const seating *seats, const banyan_halving *halving)
+static void reduce_scatter(const folding *folded, const banyan_halving *halving)
 {
-    const int *active = seats->fold.active;
-    int round = banyan_fold_reduce_in(&seats->fold, halving->builder, 0, seats->piece_count);
+    const int *active = folded->fold.active;
+    int round = banyan_fold_reduce_in(&folded->fold, halving->builder, 0, folded->piece_count);
 
     round = banyan_halving_reduce_scatter(halving, round);
-    for (int odd = 1; odd < 2 * seats->fold.pair_count; odd += 2)
+    for (int odd = 1; odd < 2 * folded->fold.pair_count; odd += 2)
         banyan_builder_copy(halving->builder, round, active[odd - 1], active[odd], odd, 1, 0);
 }
 
-static void all_gather(const seating *seats, const banyan_halving *halving)
+static void all_gather(const folding *folded, const banyan_halving *halving)
 {
-    const int *active = seats->fold.active;
-    int round = seats->fold.pair_count > 0;
+    const int *active = folded->fold.active;
+    int round = folded->fold.pair_count > 0;
 
-    for (int odd = 1; odd < 2 * seats->fold.pair_count; odd += 2)
+    for (int odd = 1; odd < 2 * folded->fold.pair_count; odd += 2)
         banyan_builder_copy(halving->builder, 0, active[odd], active[odd - 1], odd, 1, 0);
     round = banyan_halving_all_gather(halving, round);
-    banyan_fold_copy_rest(&seats->fold, halving->builder, round);
+    banyan_fold_copy_rest(&folded->fold, halving->builder, round);
 }
 
-static void reduce(const seating *seats, const banyan_halving *halving, int root)
+static void reduce(const folding *folded, const banyan_halving *halving, int root)
 {
-    const int *active = seats->fold.active;
-    int round = banyan_fold_reduce_in(&seats->fold, halving->builder, 0, seats->piece_count);
+    const int *active = folded->fold.active;
+    int round = banyan_fold_reduce_in(&folded->fold, halving->builder, 0, folded->piece_count);
 
     round = banyan_halving_reduce_scatter(halving, round);
-    round = banyan_halving_gather(halving, round, banyan_fold_seat(&seats->fold, root));
-    if (banyan_fold_leans(&seats->fold, root))
-        banyan_builder_copy(halving->builder, round, active[root - 1], active[root], 0, seats->piece_count,
+    round = banyan_halving_gather(halving, round, banyan_fold_position(&folded->fold, root));
+    if (banyan_fold_leans(&folded->fold, root))
+        banyan_builder_copy(halving->builder, round, active[root - 1], active[root], 0, folded->piece_count,
                             0);
 }
 
-static void broadcast(const seating *seats, const banyan_halving *halving, int root)
+static void broadcast(const folding *folded, const banyan_halving *halving, int root)
 {
-    const int *active = seats->fold.active;
+    const int *active = folded->fold.active;
     int round = 0;
 
-    if (banyan_fold_leans(&seats->fold, root))
-        banyan_builder_copy(halving->builder, round++, active[root], active[root - 1], 0, seats->piece_count,
+    if (banyan_fold_leans(&folded->fold, root))
+        banyan_builder_copy(halving->builder, round++, active[root], active[root - 1], 0, folded->piece_count,
                             0);
-    round = banyan_halving_scatter(halving, round, banyan_fold_seat(&seats->fold, root));
+    round = banyan_halving_scatter(halving, round, banyan_fold_position(&folded->fold, root));
     round = banyan_halving_all_gather(halving, round);
-    for (int odd = 1; odd < 2 * seats->fold.pair_count; odd += 2)
+    for (int odd = 1; odd < 2 * folded->fold.pair_count; odd += 2)
         if (odd != root)
-            banyan_builder_copy(halving->builder, round, active[odd - 1], active[odd], 0, seats->piece_count,
+            banyan_builder_copy(halving->builder, round, active[odd - 1], active[odd], 0, folded->piece_count,
                                 0);
 }
 
-static void append(const banyan_problem *problem, const seating *seats, const banyan_halving *halving)
+static void append(const banyan_problem *problem, const folding *folded, const banyan_halving *halving)
 {
     switch (problem->collective) {
     case BANYAN_COLLECTIVE_REDUCE_SCATTER:
-        reduce_scatter(seats, halving);
+        reduce_scatter(folded, halving);
         return;
     case BANYAN_COLLECTIVE_ALLGATHER:
-        all_gather(seats, halving);
+        all_gather(folded, halving);
         return;
     case BANYAN_COLLECTIVE_BROADCAST:
-        broadcast(seats, halving, problem->root);
+        broadcast(folded, halving, problem->root);
         return;
     case BANYAN_COLLECTIVE_REDUCE:
-        reduce(seats, halving, problem->root);
+        reduce(folded, halving, problem->root);
         return;
     default:
-        all_reduce(seats, halving);
+        all_reduce(folded, halving);
     }
 }
 
@@ -135,16 +135,16 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     int is_owned = problem->collective == BANYAN_COLLECTIVE_REDUCE_SCATTER ||
                    problem->collective == BANYAN_COLLECTIVE_ALLGATHER;
     banyan_builder builder;
-    seating seats;
-    banyan_status status = seating_init(problem, is_owned, &seats, err);
+    folding folded;
+    banyan_status status = folding_init(problem, is_owned, &folded, err);
 
     if (status)
         return status;
     banyan_problem_begin(problem, &builder);
-    banyan_builder_cut_evenly(&builder, seats.piece_count);
-    append(problem, &seats,
-           &(banyan_halving){&builder, seats.node, seats.begin, banyan_fold_bits(&seats.fold), !is_owned});
-    seating_fini(&seats);
+    banyan_builder_cut_evenly(&builder, folded.piece_count);
+    append(problem, &folded,
+           &(banyan_halving){&builder, folded.node, folded.begin, banyan_fold_bits(&folded.fold), !is_owned});
+    folding_fini(&folded);
     return banyan_builder_finish(&builder, out, err);
 }
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/hdrm.c: halving-doubling with rank mapping, so that its swaps never collide on a BiGraph.
  *
- *     seats with an even number of ones sit on upper switches, the others on lower ones: every swap, which
+ *     positions with an even number of ones sit on upper switches, the others on lower ones: every swap, which
  *     flips one bit, crosses from one layer to the other
  *
- *         u0     u1                  and the seats of one switch find their partners on as many different
+ *         u0     u1                  and the positions of one switch find their partners on as many different
  *         |  \ /  |                  switches opposite, whichever bit is flipped
  *         l0     l1
  *
- * For the second part, write a seat's bits as sums d0, d1, ... of neighbouring bits. An upper switch holds
- * seats that differ only in the first few of them, a lower one seats that differ only in the next few. Two
- * seats of one upper switch then have partners that differ in the first few, hence sit on different lower
- * switches: where switches have no more workers than there are switches opposite, every cable between
- * switches is used at most once in a round. Cost: as halving-doubling, 2 log2(p) a + 2 (p-1)/p n b, without
- * contention.
+ * For the second part, write a position's bits as sums d0, d1, ... of neighbouring bits. An upper switch
+ * holds positions that differ only in the first few of them, a lower one positions that differ only in the
+ * next few. Two positions of one upper switch then have partners that differ in the first few, hence sit on
+ * different lower switches: where switches have no more workers than there are switches opposite, every cable
+ * between switches is used at most once in a round. Cost: as halving-doubling, 2 log2(p) a + 2 (p-1)/p n b,
+ * without contention.
  *
  * Paper: J. Dong et al., EFLOPS: Algorithm and System Co-design for a High Performance Distributed Training
  * Platform, 2020. */
@@ -153,16 +153,16 @@ static int bits_of(int number, int low, int count)
     return number >> low & ((1 << count) - 1);
 }
 
-/* Where a seat sits: layer, switch of the layer, place at the switch. */
-static void find_seat(const bigraph *b, int seat, int bits, int *layer, int *index, int *place)
+/* Where a position sits: layer, switch of the layer, place at the switch. */
+static void find_position(const bigraph *b, int position, int bits, int *layer, int *index, int *place)
 {
     int slots = log2_of(b->workers_each), sums = 0, ones = 0, low;
 
     for (int i = 0; i < bits; i++)
-        ones ^= seat >> i & 1;
-    seat ^= ones; /* an even number of ones, so the last sum is 0 */
+        ones ^= position >> i & 1;
+    position ^= ones; /* an even number of ones, so the last sum is 0 */
     for (int i = 0, sum = 0; i < bits - 1; i++) {
-        sum ^= seat >> i & 1;
+        sum ^= position >> i & 1;
         sums |= sum << i;
     }
     low = ones == 0 ? 0 : slots;
@@ -205,11 +205,11 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
     if (!status) {
         banyan_halving halving = {&builder, node, begin, bits, 1};
 
-        for (int seat = 0; seat <= count; seat++) {
-            begin[seat] = seat;
-            if (seat < count) {
-                find_seat(&b, seat, bits, &layer, &index, &place);
-                node[seat] = rank_at(problem, &b, layer, index, place);
+        for (int position = 0; position <= count; position++) {
+            begin[position] = position;
+            if (position < count) {
+                find_position(&b, position, bits, &layer, &index, &place);
+                node[position] = rank_at(problem, &b, layer, index, place);
             }
         }
         banyan_problem_begin(problem, &builder);

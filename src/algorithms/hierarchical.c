@@ -96,23 +96,23 @@ static banyan_status choose(const banyan_problem *problem, const int *nodes, cho
     return status;
 }
 
-/* All-reduce. Seats of the shape are the ranks that do not lean. Returns 0 when memory ran out. */
+/* All-reduce. Positions of the shape are the ranks that do not lean. Returns 0 when memory ran out. */
 static int append(const banyan_problem *problem, banyan_builder *builder, const int *nodes,
                   const choice *chosen)
 {
     int size = banyan_layers_size(&chosen->shape), pieces = size * chosen->ways, round;
     banyan_fold fold = {nodes, problem->active_count, size, problem->active_count - size};
-    int *seats = banyan_alloc((size_t)size, sizeof *seats);
+    int *positions = banyan_alloc((size_t)size, sizeof *positions);
 
-    if (!seats)
+    if (!positions)
         return 0;
-    for (int seat = 0; seat < size; seat++)
-        seats[seat] = banyan_fold_node(&fold, seat);
+    for (int position = 0; position < size; position++)
+        positions[position] = banyan_fold_node(&fold, position);
     round = banyan_fold_reduce_in(&fold, builder, 0, pieces);
-    round = banyan_nested_all_reduce(builder, round, seats, &chosen->shape, chosen->ways);
+    round = banyan_nested_all_reduce(builder, round, positions, &chosen->shape, chosen->ways);
     if (round >= 0)
         banyan_fold_copy_out(&fold, builder, round, pieces);
-    banyan_free(seats);
+    banyan_free(positions);
     return round >= 0;
 }
 

@@ -41,10 +41,10 @@ static int swap(const int *leaders, int count, banyan_builder *builder, int roun
     banyan_fold fold = banyan_fold_ranks(leaders, count);
 
     round = banyan_fold_reduce_in(&fold, builder, round, 1);
-    for (int distance = 1; distance < fold.seat_count; distance *= 2, round++)
-        for (int seat = 0; seat < fold.seat_count; seat++)
-            banyan_builder_reduce(builder, round, banyan_fold_node(&fold, seat),
-                                  banyan_fold_node(&fold, seat ^ distance), 0, 1, 0);
+    for (int distance = 1; distance < fold.position_count; distance *= 2, round++)
+        for (int position = 0; position < fold.position_count; position++)
+            banyan_builder_reduce(builder, round, banyan_fold_node(&fold, position),
+                                  banyan_fold_node(&fold, position ^ distance), 0, 1, 0);
     return banyan_fold_copy_out(&fold, builder, round, 1);
 }
 

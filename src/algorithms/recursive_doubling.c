@@ -16,10 +16,10 @@ static void all_reduce(const banyan_fold *fold, banyan_builder *builder)
 {
     int round = banyan_fold_reduce_in(fold, builder, 0, 1);
 
-    for (int distance = 1; distance < fold->seat_count; distance *= 2, round++)
-        for (int seat = 0; seat < fold->seat_count; seat++)
-            banyan_builder_reduce(builder, round, banyan_fold_node(fold, seat),
-                                  banyan_fold_node(fold, seat ^ distance), 0, 1, 0);
+    for (int distance = 1; distance < fold->position_count; distance *= 2, round++)
+        for (int position = 0; position < fold->position_count; position++)
+            banyan_builder_reduce(builder, round, banyan_fold_node(fold, position),
+                                  banyan_fold_node(fold, position ^ distance), 0, 1, 0);
     banyan_fold_copy_out(fold, builder, round, 1);
 }
 
@@ -30,12 +30,12 @@ static void all_gather(const banyan_fold *fold, banyan_builder *builder)
     for (int pair = 0; pair < fold->pair_count; pair++)
         banyan_builder_copy(builder, 0, fold->active[2 * pair + 1], fold->active[2 * pair], 2 * pair + 1, 1,
                             0);
-    for (int distance = 1; distance < fold->seat_count; distance *= 2, round++)
-        for (int seat = 0; seat < fold->seat_count; seat++) {
-            int block = seat & ~(distance - 1), first = banyan_fold_first_rank(fold, block);
+    for (int distance = 1; distance < fold->position_count; distance *= 2, round++)
+        for (int position = 0; position < fold->position_count; position++) {
+            int block = position & ~(distance - 1), first = banyan_fold_first_rank(fold, block);
 
-            banyan_builder_copy(builder, round, banyan_fold_node(fold, seat),
-                                banyan_fold_node(fold, seat ^ distance), first,
+            banyan_builder_copy(builder, round, banyan_fold_node(fold, position),
+                                banyan_fold_node(fold, position ^ distance), first,
                                 banyan_fold_first_rank(fold, block + distance) - first, 0);
         }
     banyan_fold_copy_rest(fold, builder, round);

@@ -136,7 +136,7 @@ static void look(banyan_tcp_endpoint *e, int timeout_ms)
         banyan_tcp_link *link = events[i].data.ptr;
 
         if (!link)
-            banyan_tcp_seat_guests(e);
+            banyan_tcp_install_accepted(e);
         else if (link->state != BANYAN_LINK_NONE && link->state != BANYAN_LINK_ENDED)
             banyan_tcp_serve_link(e, link, events[i].events);
     }
@@ -390,7 +390,7 @@ static void close_endpoint(banyan_endpoint *base)
     if (!e)
         return;
     if (e->peers) {
-        banyan_tcp_seat_guests(e);
+        banyan_tcp_install_accepted(e);
         banyan_tcp_close_links(e);
         for (int i = 0; i < base->member_count; i++)
             if (e->peers[i])

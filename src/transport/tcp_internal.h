@@ -168,7 +168,7 @@ struct banyan_tcp_peer {
     int64_t seen_ns;         /* when the interval began that rates are found in */
 };
 
-typedef struct banyan_tcp_guest banyan_tcp_guest; /* a connection that was handed over */
+typedef struct banyan_tcp_accepted banyan_tcp_accepted; /* a connection that was handed over */
 
 typedef struct {
     banyan_endpoint base;
@@ -188,7 +188,7 @@ typedef struct {
     int64_t suspect_since_ns;
     char *why_suspect;
     pthread_mutex_t lock;
-    banyan_tcp_guest *guests; /* guarded by lock */
+    banyan_tcp_accepted *accepted; /* guarded by lock */
     banyan_first_failure failure;
 } banyan_tcp_endpoint;
 
@@ -216,7 +216,7 @@ banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *pe
 void banyan_tcp_flush_link(banyan_tcp_endpoint *e, banyan_tcp_link *link);
 void banyan_tcp_flush_peer(banyan_tcp_endpoint *e, banyan_tcp_peer *peer);
 void banyan_tcp_serve_link(banyan_tcp_endpoint *e, banyan_tcp_link *link, uint32_t events);
-void banyan_tcp_seat_guests(banyan_tcp_endpoint *e);
+void banyan_tcp_install_accepted(banyan_tcp_endpoint *e);
 
 /* tcp_keep.c */
 banyan_tcp_kept *banyan_tcp_keep(banyan_tcp_link *link, int stream, uint64_t at, const char *memory,

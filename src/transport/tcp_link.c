@@ -18,8 +18,8 @@
 
 #define RETRY_NS 20000000 /* between two tries: long beside a handshake, short beside a call's time-out */
 
-struct banyan_tcp_guest {
-    banyan_tcp_guest *next;
+struct banyan_tcp_accepted {
+    banyan_tcp_accepted *next;
     banyan_hello hello;
     int fd;
 };
@@ -285,62 +285,63 @@ banyan_status banyan_tcp_begin_links(banyan_tcp_endpoint *e, banyan_tcp_peer *pe
 void banyan_tcp_hand_over(banyan_endpoint *base, const banyan_hello *hello, int socket)
 {
     banyan_tcp_endpoint *e = (banyan_tcp_endpoint *)base;
-    banyan_tcp_guest *guest = banyan_alloc(1, sizeof *guest), **end = &e->guests;
+    banyan_tcp_accepted *accepted = banyan_alloc(1, sizeof *accepted), **end = &e->accepted;
 
-    if (!guest) {
+    if (!accepted) {
         close(socket); /* the peer will say that we are lost, and so we are */
         return;
     }
-    *guest = (banyan_tcp_guest){.hello = *hello, .fd = socket};
+    *accepted = (banyan_tcp_accepted){.hello = *hello, .fd = socket};
     pthread_mutex_lock(&e->lock);
     while (*end)
         end = &(*end)->next;
-    *end = guest;
+    *end = accepted;
     pthread_mutex_unlock(&e->lock);
     banyan_tcp_wake(e);
 }
 
-static int is_welcome(const banyan_tcp_endpoint *e, const banyan_hello *hello)
+static int is_expected(const banyan_tcp_endpoint *e, const banyan_hello *hello)
 {
     return hello->purpose == BANYAN_HELLO_DATA && hello->from >= 0 && hello->from < e->base.member &&
            hello->size == e->base.member_count && hello->count == count_links(e, hello->from) &&
            hello->index >= 0 && hello->index < hello->count;
 }
 
-static void seat_guest(banyan_tcp_endpoint *e, const banyan_tcp_guest *guest)
+static void install_accepted(banyan_tcp_endpoint *e, const banyan_tcp_accepted *accepted)
 {
-    banyan_tcp_peer *peer = is_welcome(e, &guest->hello) ? banyan_tcp_make_peer(e, guest->hello.from) : NULL;
-    banyan_tcp_link *link = peer ? &peer->links[guest->hello.index] : NULL;
+    banyan_tcp_peer *peer =
+        is_expected(e, &accepted->hello) ? banyan_tcp_make_peer(e, accepted->hello.from) : NULL;
+    banyan_tcp_link *link = peer ? &peer->links[accepted->hello.index] : NULL;
 
     if (link && link->state == BANYAN_LINK_OPEN && !link->has_carried)
         renew_link(e, link, NULL); /* its end has not been noticed here yet */
     if (!link || link->state != BANYAN_LINK_NONE) {
-        close(guest->fd);
+        close(accepted->fd);
         return;
     }
-    banyan_socket_tune(guest->fd, e->meeting->buffer_bytes);
-    link->fd = guest->fd;
+    banyan_socket_tune(accepted->fd, e->meeting->buffer_bytes);
+    link->fd = accepted->fd;
     if (watch_link(e, link, EPOLL_CTL_ADD, EPOLLIN))
         open_link(e, link);
     else
         banyan_tcp_end_link(e, link);
 }
 
-void banyan_tcp_seat_guests(banyan_tcp_endpoint *e)
+void banyan_tcp_install_accepted(banyan_tcp_endpoint *e)
 {
-    banyan_tcp_guest *guest, *next;
-    uint64_t rings;
+    banyan_tcp_accepted *accepted, *next;
+    uint64_t count;
 
-    if (read(e->wake, &rings, sizeof rings) < 0)
-        rings = 0;
+    if (read(e->wake, &count, sizeof count) < 0)
+        count = 0;
     pthread_mutex_lock(&e->lock);
-    guest = e->guests;
-    e->guests = NULL;
+    accepted = e->accepted;
+    e->accepted = NULL;
     pthread_mutex_unlock(&e->lock);
-    for (; guest; guest = next) {
-        next = guest->next;
-        seat_guest(e, guest);
-        banyan_free(guest);
+    for (; accepted; accepted = next) {
+        next = accepted->next;
+        install_accepted(e, accepted);
+        banyan_free(accepted);
     }
     e->has_changed = 1;
 }

@@ -519,12 +519,12 @@ typedef struct {
     int member;
     pthread_t thread;
     banyan_endpoint *endpoint;
-} seat;
+} participant;
 
-static banyan_status seat_allgather(void *context, const void *mine, size_t bytes, void *all,
-                                    int64_t deadline_ns, banyan_error *err)
+static banyan_status participant_allgather(void *context, const void *mine, size_t bytes, void *all,
+                                           int64_t deadline_ns, banyan_error *err)
 {
-    seat *s = context;
+    participant *s = context;
 
     (void)deadline_ns;
     (void)err;
@@ -536,10 +536,10 @@ static banyan_status seat_allgather(void *context, const void *mine, size_t byte
     return BANYAN_SUCCESS;
 }
 
-static void *take_seat(void *argument)
+static void *take_part(void *argument)
 {
-    seat *s = argument;
-    banyan_shm_meeting meeting = {.exchange = {seat_allgather, s}, .deadline_ns = INT64_MAX};
+    participant *s = argument;
+    banyan_shm_meeting meeting = {.exchange = {participant_allgather, s}, .deadline_ns = INT64_MAX};
     banyan_opening opening = {s->member, 2, &meeting};
 
     shm->open(&opening, &s->endpoint, NULL);
@@ -557,35 +557,35 @@ static void *abort_soon(void *argument)
 TEST(an_abort_from_another_thread_wakes_all_and_the_first_one_counts)
 {
     table t = {.blobs = {""}};
-    seat seats[2];
+    participant participants[2];
     pthread_t thread;
     banyan_error err = {""};
 
     pthread_barrier_init(&t.barrier, NULL, 2);
     for (int i = 0; i < 2; i++) {
-        seats[i] = (seat){.table = &t, .member = i};
-        pthread_create(&seats[i].thread, NULL, take_seat, &seats[i]);
+        participants[i] = (participant){.table = &t, .member = i};
+        pthread_create(&participants[i].thread, NULL, take_part, &participants[i]);
     }
     for (int i = 0; i < 2; i++)
-        pthread_join(seats[i].thread, NULL);
+        pthread_join(participants[i].thread, NULL);
     pthread_barrier_destroy(&t.barrier);
-    assert_non_null(seats[0].endpoint);
-    assert_int_equal(shm->wait(seats[1].endpoint, banyan_clock_ns() + 1000000, &err), BANYAN_TIMEOUT);
-    pthread_create(&thread, NULL, abort_soon, seats[0].endpoint);
+    assert_non_null(participants[0].endpoint);
+    assert_int_equal(shm->wait(participants[1].endpoint, banyan_clock_ns() + 1000000, &err), BANYAN_TIMEOUT);
+    pthread_create(&thread, NULL, abort_soon, participants[0].endpoint);
     for (int i = 0; i < 2; i++) {
         banyan_status status;
 
         do
-            status = shm->wait(seats[i].endpoint, banyan_clock_ns() + INT64_C(20000000000), &err);
+            status = shm->wait(participants[i].endpoint, banyan_clock_ns() + INT64_C(20000000000), &err);
         while (!status);
         assert_int_equal(status, BANYAN_REMOTE_ERROR);
         CHECK_SAYS(err, "somebody pressed a button");
     }
     pthread_join(thread, NULL);
-    shm->abort(seats[1].endpoint, BANYAN_MISMATCH, "much too late");
-    assert_int_equal(shm->failure(seats[0].endpoint, &err), BANYAN_REMOTE_ERROR);
+    shm->abort(participants[1].endpoint, BANYAN_MISMATCH, "much too late");
+    assert_int_equal(shm->failure(participants[0].endpoint, &err), BANYAN_REMOTE_ERROR);
     for (int i = 0; i < 2; i++)
-        shm->close(seats[i].endpoint);
+        shm->close(participants[i].endpoint);
 }
 
 TEST(wrong_openings_are_refused_with_a_sentence)
