@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench/shm.c: all-reduce between processes of this machine, held against the speed of a plain copy.
  *
- *   bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] [--iterations N]
+ *   bench_shm [--registered|--slots|--read|--regions] [--out-of-place] [--used] [--algo NAME]
+ *             [--iterations N]
  *             [--bytes SIZE] [RANKS...]
  *
  * For 2, 4 and 8 ranks and 1, 16 and 64 MiB (or SIZE) of float32: the median and the least time of a call at
  * the slowest rank, and the median's ratio to p n / copy bandwidth: the time in which one core copies all
  * ranks' vectors once. The copy is measured between the runs, on vectors that are as cold. Calls are in place
- * unless --apart. Without a way (--slots, --read, --regions) ranks work at a board, as they do for banyan.h;
- * with --lent and --regions vectors lie in shared memory. With --used each rank writes its input before each
- * call and reads its result after it, as programs do: then they are in that core's cache, and in no other's.
- * Results are checked. */
+ * unless --out-of-place. Without a way (--slots, --read, --regions) ranks work in workspaces, as they do for
+ * banyan.h; with --registered and --regions vectors lie in shared memory. With --used each rank writes its
+ * input before each call and reads its result after it, as programs do: then they are in that core's cache,
+ * and in no other's. Results are checked. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -278,7 +279,7 @@ static size_t read_bytes(const char *text)
 
 int main(int count, char **words)
 {
-    static const char *const ways[] = {"a board", "read across processes", "slots"};
+    static const char *const ways[] = {"workspaces", "read across processes", "slots"};
     job j = {.algorithm = "direct", .iterations = 10};
     int ranks[MOST_RANKS] = {2, 4, 8}, rank_counts = 0;
 
@@ -290,11 +291,11 @@ int main(int count, char **words)
         else if (!strcmp(words[i], "--regions")) {
             j.way = BANYAN_SHM_READ_PROCESS;
             j.is_shared = 1;
-        } else if (!strcmp(words[i], "--lent"))
+        } else if (!strcmp(words[i], "--registered"))
             j.is_shared = 1;
         else if (!strcmp(words[i], "--used"))
             j.is_used = 1;
-        else if (!strcmp(words[i], "--apart"))
+        else if (!strcmp(words[i], "--out-of-place"))
             j.is_apart = 1;
         else if (!strcmp(words[i], "--algo") && i + 1 < count)
             j.algorithm = words[++i];
@@ -305,7 +306,8 @@ int main(int count, char **words)
         else if (atoi(words[i]) >= 1 && atoi(words[i]) <= MOST_RANKS && rank_counts < MOST_RANKS)
             ranks[rank_counts++] = atoi(words[i]);
         else
-            fail("usage: bench_shm [--lent|--slots|--read|--regions] [--apart] [--used] [--algo NAME] "
+            fail("usage: bench_shm [--registered|--slots|--read|--regions] [--out-of-place] [--used] [--algo "
+                 "NAME] "
                  "[--iterations N] [--bytes SIZE] [RANKS...]");
     }
     if (j.iterations < 1 || j.iterations > MOST_ITERATIONS)

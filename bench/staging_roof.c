@@ -39,7 +39,7 @@ typedef struct {
     word fetched[MAX_RANKS][MAX_CHUNKS], ready[MAX_RANKS][MAX_CHUNKS], stored[MAX_RANKS][MAX_CHUNKS];
     _Atomic int arrived, rounds;
     _Atomic int failed;
-} board;
+} shared_state;
 
 typedef struct {
     int is_issued;
@@ -48,7 +48,7 @@ typedef struct {
 } way;
 
 static const banyan_driver *driver;
-static board *shared;
+static shared_state *shared;
 static char *host;
 static uint64_t host_address, shared_address, sent, received;
 static void *fetching, *telling, *storing, *copied[MAX_CHUNKS], *stored[MAX_CHUNKS];

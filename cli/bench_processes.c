@@ -75,34 +75,34 @@ typedef struct {
 
 /* Rank 0 serves the meeting from a thread of its own: it must not be there before the fork. If it dies before
  * it has said where, the others give up after half a minute. */
-static int share_id(notice *board, int rank, banyan_unique_id *out)
+static int share_id(notice *shared, int rank, banyan_unique_id *out)
 {
     struct timespec pause = {.tv_nsec = 500000};
 
     if (rank == 0)
-        atomic_store(&board->state, banyan_get_unique_id(&board->id) ? 2 : 1);
-    for (int i = 0; i < 60000 && !atomic_load(&board->state) && getppid() != 1; i++)
+        atomic_store(&shared->state, banyan_get_unique_id(&shared->id) ? 2 : 1);
+    for (int i = 0; i < 60000 && !atomic_load(&shared->state) && getppid() != 1; i++)
         nanosleep(&pause, NULL);
-    *out = board->id;
-    return atomic_load(&board->state) == 1;
+    *out = shared->id;
+    return atomic_load(&shared->state) == 1;
 }
 
 /* In a rank: gets ready to meet the others. */
-static void become_rank(notice *board, int rank, pid_t parent, const char *transport, banyan_unique_id *id)
+static void become_rank(notice *shared, int rank, pid_t parent, const char *transport, banyan_unique_id *id)
 {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(CLI_FAILED);
     setenv("BANYAN_TRANSPORT", transport, 1);
     setenv("BANYAN_SOCKET_IFNAME", "lo", 0);
-    if (share_id(board, rank, id))
+    if (share_id(shared, rank, id))
         return;
     if (rank == 0)
         fprintf(
             stderr,
             "banyan: no place where ranks meet can be opened: is the interface up that BANYAN_SOCKET_IFNAME "
             "names (lo, if nothing else is set)?\n");
-    else if (!atomic_load(&board->state))
+    else if (!atomic_load(&shared->state))
         fprintf(stderr, "banyan: rank %d: rank 0 did not say within 30 s where ranks meet\n", rank);
     _exit(CLI_ENVIRONMENT);
 }
@@ -110,10 +110,10 @@ static void become_rank(notice *board, int rank, pid_t parent, const char *trans
 int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id)
 {
     pid_t *processes = banyan_alloc((size_t)ranks, sizeof *processes), parent = getpid();
-    notice *board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    notice *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int made = 0, code;
 
-    if (!processes || board == MAP_FAILED) {
+    if (!processes || shared == MAP_FAILED) {
         fprintf(stderr, "banyan: there is no memory\n");
         banyan_free(processes);
         return CLI_ENVIRONMENT;
@@ -127,7 +127,7 @@ int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id
         }
         if (!processes[made]) {
             banyan_free(processes);
-            become_rank(board, made, parent, transport, id);
+            become_rank(shared, made, parent, transport, id);
             *rank = made;
             return -1;
         }
@@ -135,7 +135,7 @@ int bench_fork(int ranks, const char *transport, int *rank, banyan_unique_id *id
     for (int i = 0; i < made && made < ranks; i++)
         kill(processes[i], SIGTERM);
     code = wait_for_all(processes, made);
-    munmap(board, sizeof *board);
+    munmap(shared, sizeof *shared);
     banyan_free(processes);
     return made < ranks ? CLI_ENVIRONMENT : code;
 }

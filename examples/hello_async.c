@@ -12,7 +12,7 @@ int main(void)
     if (banyan_comm_init_env(&comm, NULL) ||
         banyan_allreduce_async(&x, &x, 1, BANYAN_FLOAT32, BANYAN_SUM, comm, &request))
         return 1;
-    for (int i = 1; i < 1000; i++) /* x is lent meanwhile */
+    for (int i = 1; i < 1000; i++) /* x must not be touched meanwhile */
         harmonic += 1 / (float)i;
     if (banyan_request_wait(request, -1))
         return 1;

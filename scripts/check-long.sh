@@ -38,14 +38,14 @@ computing() {
 }
 
 # Those of which `make test` runs a part.
-whole='unit/execute|multi/(learning|lent|lent_bits)'
+whole='unit/execute|multi/(learning|registered|registered_bits)'
 whole_dev() {
     build dev
     BANYAN_TEST_ALL=1 run_tests dev -R "^($whole)\$"
 }
 
 whole_tsan() {
-    build tsan test_unit_execute test_multi_learning test_multi_lent
+    build tsan test_unit_execute test_multi_learning test_multi_registered
     BANYAN_TEST_ALL=1 run_tests tsan -R "^($whole)\$" -E '_bits$'
 }
 

@@ -56,7 +56,7 @@ run_tests() { # PRESET [OPTION...]
 
 # Tests of bits (NAME_bits) are left out: their ranks are processes with one thread each.
 threads() {
-    threaded='execute transport comm plan_api engine log shm shared lent learning'
+    threaded='execute transport comm plan_api engine log shm shared registered learning'
     targets=
     for name in $threaded; do
         for source in tests/unit/"$name"*.c tests/conformance/"$name"*.c tests/multi/"$name"*.c; do

@@ -323,15 +323,15 @@ BANYAN_API banyan_status banyan_all_to_all_on(const void *send, void *recv, size
                                               void *stream);
 
 /* An all-reduce that goes on while the caller does something else. Requests of one communicator, and blocking
- * calls beside them, are done one after the other in the order in which they were made. The buffers are lent
- * until the request is done. Free every request; freeing waits until it is done. */
+ * calls beside them, are done one after the other in the order in which they were made. The buffers must
+ * not be touched until the request is done. Free every request; freeing waits until it is done. */
 typedef struct banyan_request banyan_request;
 
 BANYAN_API banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count,
                                                 banyan_datatype type, banyan_op op, banyan_comm *comm,
                                                 banyan_request **request);
 
-/* The list of segments is copied, what they point to is lent. */
+/* The list of segments is copied; what they point to must not be touched until the request is done. */
 BANYAN_API banyan_status banyan_allreduce_segments_async(const banyan_segment *segments, size_t segment_count,
                                                          banyan_datatype type, banyan_op op,
                                                          banyan_comm *comm, banyan_request **request);

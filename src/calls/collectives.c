@@ -113,7 +113,8 @@ static banyan_status broadcast(const banyan_buffers *buffers, const banyan_call 
     return status ? status : banyan_calls_run(comm, entry, &memory);
 }
 
-/* Where a rank that is not the root adds up what passes through it: not in what the user only lent. */
+/* Where a rank that is not the root adds up what passes through it: not in the input, which belongs to the
+ * user. */
 static banyan_status reduce_below_root(const void *send, banyan_call_entry *entry, banyan_comm *comm)
 {
     banyan_run_request memory = {.input = send};

@@ -228,8 +228,8 @@ static banyan_status commit(banyan_train *train, banyan_error *err)
     if (!status) {
         train->row_s = banyan_alloc((size_t)train->tensor_count + 1, sizeof *train->row_s);
         train->missing = banyan_alloc((size_t)BANYAN_MOST_TENSORS, sizeof *train->missing);
-        train->lent = banyan_alloc((size_t)train->tensor_count, sizeof *train->lent);
-        if (!train->row_s || !train->missing || !train->lent)
+        train->unreduced = banyan_alloc((size_t)train->tensor_count, sizeof *train->unreduced);
+        if (!train->row_s || !train->missing || !train->unreduced)
             status = banyan_fail_memory(err);
     }
     if (!status)
@@ -477,7 +477,7 @@ banyan_status banyan_train_destroy(banyan_train *train)
     banyan_free(train->local_of);
     banyan_free(train->row_s);
     banyan_free(train->missing);
-    banyan_free(train->lent);
+    banyan_free(train->unreduced);
     banyan_free(train->policy_text);
     banyan_free(train->cost_text);
     pthread_cond_destroy(&train->changed);

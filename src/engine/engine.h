@@ -15,7 +15,7 @@
  *
  * Its files: engine.c (create, register, destroy, figures), agree.c (do all ranks mean the same), measure.c
  * (what an all-reduce costs), times.c (what all ranks saw), plan.c (plans), run.c (streams), step.c (begin,
- * ready, wait), fuse.c (one all-reduce over many gradients), lent.c (memory of gradients that are under
+ * ready, wait), fuse.c (one all-reduce over many gradients), unreduced.c (memory of gradients that are under
  * way). */
 #ifndef BANYAN_ENGINE_ENGINE_H
 #define BANYAN_ENGINE_ENGINE_H
@@ -133,8 +133,8 @@ struct banyan_train {
     int ready_count;
     int next_group, in_flight, groups_done; /* next_group: the first that is not launched */
     int *missing;                           /* by group: parts that are not ready */
-    int *lent; /* gradients that are ready and not reduced, ascending by where they lie; room for all */
-    int lent_count;
+    int *unreduced; /* gradients that are ready and not reduced, ascending by where they lie; room for all */
+    int unreduced_count;
     int64_t busy_from_ns;
     double busy_s;                /* while something was in flight */
     uint64_t events;              /* whatever happens */
@@ -180,9 +180,9 @@ double banyan_engine_plan_drift(const banyan_engine_plan *plan, const double *re
 banyan_status banyan_engine_reduce(banyan_engine_stream *stream, const banyan_engine_plan *plan, int group,
                                    int *votes, banyan_error *err);
 
-/* lent.c, with the lock held: a gradient's memory becomes the engine's, or the caller's again. lend returns
- * -1, or a gradient under way that shares memory with it; then nothing is lent. */
-int banyan_engine_lend(banyan_train *train, int tensor);
+/* unreduced.c, with the lock held: a gradient's memory becomes the engine's, or the caller's again. The first
+ * returns -1, or a gradient under way that shares memory with it; then nothing is added. */
+int banyan_engine_add_unreduced(banyan_train *train, int tensor);
 void banyan_engine_give_back(banyan_train *train, int tensor);
 
 /* run.c: a thread a stream. */

@@ -62,7 +62,7 @@ static void open_iteration(banyan_train *train)
     train->is_bound = train->is_finished = 0;
     train->is_disturbed = train->is_planning;
     train->ready_count = 0;
-    train->lent_count = 0;
+    train->unreduced_count = 0;
     train->busy_s = 0;
     train->events++;
     for (int i = 0; i < train->tensor_count; i++)
@@ -99,7 +99,7 @@ static banyan_status make_ready(banyan_train *train, int tensor, void *data, int
                                     t->name);
     if (data)
         t->data = data;
-    other = banyan_engine_lend(train, tensor);
+    other = banyan_engine_add_unreduced(train, tensor);
     if (other >= 0) {
         t->data = before;
         return banyan_engine_refuse(
@@ -328,7 +328,7 @@ static banyan_status fill_unused(banyan_train *train)
             if (!t->own)
                 return run_out_of_memory(train);
         }
-        other = banyan_engine_lend(train, i);
+        other = banyan_engine_add_unreduced(train, i);
         if (other >= 0)
             return refuse_shared(train, i, other);
         if (t->count)

@@ -33,8 +33,8 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "execute/average.h"
-#include "execute/crew.h"
 #include "execute/run_internal.h"
+#include "execute/team.h"
 
 static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan_error *err)
 {
@@ -52,16 +52,16 @@ static banyan_status connect_peers(banyan_runner *runner, int timeout_ms, banyan
 }
 
 /* Ranks that share memory work side by side where the program allows that. */
-static banyan_status join_crew(banyan_runner *runner, banyan_error *err)
+static banyan_status join_team(banyan_runner *runner, banyan_error *err)
 {
     const banyan_schedule *schedule = runner->program->schedule;
     banyan_status status;
 
-    if (!runner->transport->board || runner->program->rank < 0)
+    if (!runner->transport->workspaces || runner->program->rank < 0)
         return BANYAN_SUCCESS;
-    status = runner->transport->board(runner->endpoint, schedule->active, schedule->active_count,
-                                      &runner->board, err);
-    return status ? status : banyan_crew_create(runner->program, runner->board, &runner->crew, err);
+    status = runner->transport->workspaces(runner->endpoint, schedule->active, schedule->active_count,
+                                           &runner->workspaces, err);
+    return status ? status : banyan_team_create(runner->program, runner->workspaces, &runner->team, err);
 }
 
 banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoint *endpoint,
@@ -85,7 +85,7 @@ banyan_status banyan_runner_create(const banyan_program *program, banyan_endpoin
     else
         status = connect_peers(runner, timeout_ms, err);
     if (!status)
-        status = join_crew(runner, err);
+        status = join_team(runner, err);
     if (status)
         banyan_runner_destroy(runner);
     else
@@ -99,7 +99,7 @@ void banyan_runner_destroy(banyan_runner *runner)
         return;
     for (int i = 0; runner->flows && i < runner->program->stream_count; i++)
         banyan_free(runner->flows[i].staging);
-    banyan_crew_destroy(runner->crew);
+    banyan_team_destroy(runner->team);
     banyan_free(runner->flows);
     banyan_free(runner->progress);
     banyan_free(runner);
@@ -315,8 +315,8 @@ static banyan_status run_streams(banyan_runner *runner, banyan_error *err)
     banyan_status status;
     int moved;
 
-    if (runner->board)
-        banyan_crew_announce(runner);
+    if (runner->workspaces)
+        banyan_team_announce(runner);
     keep_inputs(runner);
     bind(runner, request->count);
     if (runner->reads_input) {
@@ -337,7 +337,7 @@ banyan_status banyan_runner_run(banyan_runner *runner, const banyan_run_request 
 
     if (status)
         return status;
-    status = runner->crew ? banyan_crew_run(runner->crew, runner, err) : run_streams(runner, err);
+    status = runner->team ? banyan_team_run(runner->team, runner, err) : run_streams(runner, err);
     runner->request = NULL;
     return status;
 }

@@ -24,7 +24,7 @@ typedef struct {
     char label[BANYAN_RUN_LABEL_BYTES]; /* receives: the peer's */
 } run_flow;
 
-typedef struct banyan_crew banyan_crew; /* execute/crew.h */
+typedef struct banyan_team banyan_team; /* execute/team.h */
 
 struct banyan_runner {
     const banyan_program *program;
@@ -32,11 +32,11 @@ struct banyan_runner {
     const banyan_transport *transport;
     size_t slice_bytes;
     int kernel_set;
-    banyan_board *board;    /* NULL: some ranks do not share memory */
-    banyan_crew *crew;      /* NULL: runs go over streams */
-    run_progress *progress; /* by operation */
-    run_flow *flows;        /* by stream of the program */
-    size_t bound_count;     /* the count that progress is laid out for */
+    banyan_workspaces *workspaces; /* NULL: some ranks do not share memory */
+    banyan_team *team;             /* NULL: runs go over streams */
+    run_progress *progress;        /* by operation */
+    run_flow *flows;               /* by stream of the program */
+    size_t bound_count;            /* the count that progress is laid out for */
     int is_bound;
     /* of the current run */
     const banyan_run_request *request;

@@ -24,9 +24,9 @@ typedef struct {
     int failed_at;
     banyan_status status;
     banyan_error err;
-} crew;
+} job_pool;
 
-static void note_failure(crew *c, int i, banyan_status status, const banyan_error *err)
+static void note_failure(job_pool *c, int i, banyan_status status, const banyan_error *err)
 {
     pthread_mutex_lock(&c->lock);
     if (!c->status || i < c->failed_at) {
@@ -38,7 +38,7 @@ static void note_failure(crew *c, int i, banyan_status status, const banyan_erro
     atomic_store(&c->has_failed, 1);
 }
 
-static void show(crew *c)
+static void show(job_pool *c)
 {
     banyan_reproduction *r = c->reproduction;
 
@@ -47,7 +47,7 @@ static void show(crew *c)
         r->progress(r->context, r->paper, r->done, r->total);
 }
 
-static void work(crew *c, int shows)
+static void work(job_pool *c, int shows)
 {
     for (;;) {
         banyan_error err = {""};
@@ -65,9 +65,9 @@ static void work(crew *c, int shows)
     }
 }
 
-static void *work_along(void *crew_)
+static void *work_along(void *pool_)
 {
-    work(crew_, 0);
+    work(pool_, 0);
     return NULL;
 }
 
@@ -76,12 +76,12 @@ banyan_status banyan_reproduce_jobs(banyan_reproduction *reproduction, int count
                                     void *context, banyan_error *err)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    crew c = {.reproduction = reproduction,
-              .job = job,
-              .context = context,
-              .count = count,
-              .done_before = reproduction->done,
-              .lock = PTHREAD_MUTEX_INITIALIZER};
+    job_pool c = {.reproduction = reproduction,
+                  .job = job,
+                  .context = context,
+                  .count = count,
+                  .done_before = reproduction->done,
+                  .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[MOST_THREADS];
     int helpers = 0;
 

@@ -219,21 +219,22 @@ static void close_endpoint(banyan_endpoint *base)
 }
 
 /* Where all are near. */
-static banyan_status get_board(banyan_endpoint *base, const int *members, int count, banyan_board **out,
-                               banyan_error *err)
+static banyan_status get_workspaces(banyan_endpoint *base, const int *members, int count,
+                                    banyan_workspaces **out, banyan_error *err)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 
     *out = NULL;
-    return near_one->transport->board ? near_one->transport->board(near_one, members, count, out, err)
-                                      : BANYAN_SUCCESS;
+    return near_one->transport->workspaces
+               ? near_one->transport->workspaces(near_one, members, count, out, err)
+               : BANYAN_SUCCESS;
 }
 
-static void ring(banyan_endpoint *base, int member)
+static void wake(banyan_endpoint *base, int member)
 {
     banyan_endpoint *near_one = own(base)->near_one;
 
-    near_one->transport->ring(near_one, member);
+    near_one->transport->wake(near_one, member);
 }
 
 static int locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
@@ -293,8 +294,8 @@ static const banyan_transport banyan_transport_several = {
     .read = read_into,
     .pace = pace,
     .describe = describe,
-    .board = get_board,
-    .ring = ring,
+    .workspaces = get_workspaces,
+    .wake = wake,
     .locate = locate,
     .map = map,
     .confirm = confirm,

@@ -48,7 +48,7 @@ static void close_peer(shm_peer *peer)
         }
     banyan_free(peer->chunks);
     banyan_shm_peer_regions_fini(peer);
-    banyan_shm_unmap(&peer->seat);
+    banyan_shm_unmap(&peer->workspace);
     banyan_shm_segment_fini(&peer->segment);
     if (peer->pidfd >= 0)
         close(peer->pidfd);
@@ -74,7 +74,7 @@ static void close_endpoint(banyan_endpoint *base)
             close(e->knock[i]);
     banyan_free(e->peers);
     banyan_free(e->look);
-    banyan_free(e->board);
+    banyan_free(e->workspaces);
     banyan_free(e);
 }
 
@@ -125,17 +125,18 @@ static banyan_status try_pidfd(banyan_error *err)
     return BANYAN_SUCCESS;
 }
 
-/* Seats are for hosts whose ranks fit around a board; elsewhere their address space would cost every process
- * a page of page tables per rank. */
-static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, int has_board,
+/* Workspaces are for hosts whose ranks fit around a workspaces; elsewhere their address space would cost
+ * every process a page of page tables per rank. */
+static banyan_status attach_peer(shm_endpoint *e, int member, const shm_name *name, int has_workspaces,
                                  banyan_error *err)
 {
     shm_peer *peer = &e->peers[member];
     banyan_status status = banyan_shm_segment_attach(name, member, e->base.member_count, &peer->segment, err);
     char text[64];
 
-    if (!status && has_board)
-        status = banyan_shm_seat_map(&peer->segment, &peer->seat, err); /* while it is there for certain */
+    if (!status && has_workspaces)
+        status = banyan_shm_workspace_map(&peer->segment, &peer->workspace,
+                                          err); /* while it is there for certain */
     if (status) {
         peer->segment.pid = name->pid;
         banyan_error_prefix(err, banyan_shm_member_name(e, member, text, sizeof text));
@@ -175,7 +176,7 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
     e->is_whole = 1;
     status = try_pidfd(err);
     if (!status)
-        status = banyan_shm_seat_map(&e->own, &e->peers[e->base.member].seat, err);
+        status = banyan_shm_workspace_map(&e->own, &e->peers[e->base.member].workspace, err);
     for (int i = 0; i < e->base.member_count && !status; i++) {
         if (!is_local(&names[i], mine)) {
             e->is_whole &= names[i].magic == 0; /* in no process */
@@ -184,7 +185,7 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
         if (e->first_member < 0)
             e->first_member = i;
         if (i != e->base.member)
-            status = attach_peer(e, i, &names[i], ranks <= BANYAN_BOARD_MOST_MEMBERS, err);
+            status = attach_peer(e, i, &names[i], ranks <= BANYAN_WORKSPACE_MAX_MEMBERS, err);
     }
     e->spins = local <= cores ? SPINS_ALONE : SPINS_CROWDED;
     e->yields = local <= cores ? 0 : YIELDS_CROWDED;
@@ -272,7 +273,7 @@ static size_t offer(banyan_endpoint *base, int peer, int stream, const void *mem
     place = e->is_whole ? banyan_shm_place(e, memory, bytes) : (shm_place){.kind = SHM_IN_PROCESS};
     taken = banyan_shm_stream_offer(&e->peers[peer].to[stream], memory, bytes, &place);
     if (taken)
-        banyan_shm_ring(e, peer);
+        banyan_shm_wake(e, peer);
     return taken;
 }
 
@@ -378,7 +379,7 @@ static void consume(banyan_endpoint *base, int peer, int stream, size_t bytes)
     if (atomic_load_explicit(&r->mine->is_looking, memory_order_relaxed))
         atomic_store_explicit(&r->mine->is_looking, 0, memory_order_release);
     if (is_news)
-        banyan_shm_ring(e, peer);
+        banyan_shm_wake(e, peer);
 }
 
 static size_t read_into(banyan_endpoint *base, int peer, int stream, void *into, size_t bytes, size_t unit)
@@ -431,12 +432,12 @@ static void withdraw(banyan_endpoint *base)
             if (s->theirs)
                 wait_for_look(e, peer, s->theirs);
         }
-    banyan_shm_board_withdraw(e);
+    banyan_shm_workspaces_withdraw(e);
 }
 
-static void ring(banyan_endpoint *base, int member)
+static void wake(banyan_endpoint *base, int member)
 {
-    banyan_shm_ring(own(base), member);
+    banyan_shm_wake(own(base), member);
 }
 
 static int reaches(const banyan_endpoint *base, int peer)
@@ -483,9 +484,9 @@ const banyan_transport banyan_transport_shm = {
     .sleep_fd = banyan_shm_sleep_fd,
     .reaches = reaches,
     .describe = describe,
-    .board = banyan_shm_board,
+    .workspaces = banyan_shm_workspaces,
     .locate = banyan_shm_locate,
     .map = banyan_shm_map,
     .confirm = banyan_shm_confirm,
-    .ring = ring,
+    .wake = wake,
 };

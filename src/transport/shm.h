@@ -13,7 +13,7 @@ extern const banyan_transport banyan_transport_shm;
 
 /* How what is not in a region travels. */
 typedef enum {
-    BANYAN_SHM_BEST,         /* what is permitted and turns out faster; alone here there are boards */
+    BANYAN_SHM_BEST,         /* what is permitted and turns out faster; alone here there are workspaces */
     BANYAN_SHM_READ_PROCESS, /* the receiver reads the sender's process where that is permitted, else slots */
     BANYAN_SHM_ONLY_SLOTS
 } banyan_shm_way;

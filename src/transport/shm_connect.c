@@ -163,7 +163,7 @@ banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, i
         status = add_senders(e, peer, to_peer, err);
     if (!status && from_peer > e->peers[peer].from_count)
         status = add_receivers(e, peer, from_peer, err);
-    banyan_shm_ring(e, peer);
+    banyan_shm_wake(e, peer);
     return status;
 }
 
@@ -231,6 +231,6 @@ int banyan_shm_attach_receiver(shm_endpoint *endpoint, int peer, int stream)
         if (!p->from[i].theirs)
             attached += attach_one(endpoint, peer, i);
     if (attached)
-        banyan_shm_ring(endpoint, peer);
+        banyan_shm_wake(endpoint, peer);
     return p->from[stream].theirs != NULL;
 }

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
     uint64_t serial; /* of the memory (transport/shared.h) */
     uint64_t generation;
-    int is_confirmed; /* every member at the board has it mapped, */
+    int is_confirmed; /* every member with a workspace has it mapped, */
     int is_refused;   /* or one could not */
 } shm_own_region;
 
@@ -38,9 +38,9 @@ typedef struct {
     shm_sender *to;
     shm_receiver *from;
     int to_count, from_count;
-    shm_chunks *chunks; /* NULL: no plan uses this peer yet */
-    shm_area *regions;  /* BANYAN_SHM_MAX_REGIONS; NULL: none is mapped yet */
-    shm_mapping seat;   /* also in the own place */
+    shm_chunks *chunks;    /* NULL: no plan uses this peer yet */
+    shm_area *regions;     /* BANYAN_SHM_MAX_REGIONS; NULL: none is mapped yet */
+    shm_mapping workspace; /* also in the own place */
 } shm_peer;
 
 typedef struct {
@@ -53,7 +53,7 @@ typedef struct {
     banyan_shm_way way;
     int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
     int spins, yields;
-    banyan_board *board; /* NULL: nobody has asked */
+    banyan_workspaces *workspaces; /* NULL: nobody has asked */
     uint32_t heard;
     int knock[2];   /* the pipe for sleeps in poll; made with the first */
     int is_polling; /* since the last sleep_fd there was no wait */
@@ -82,7 +82,7 @@ banyan_status banyan_shm_watch(shm_endpoint *endpoint, int member, banyan_error 
 int banyan_shm_is_lost(const shm_peer *peer);
 
 /* Tells the peer that something has changed. */
-void banyan_shm_ring(shm_endpoint *endpoint, int peer);
+void banyan_shm_wake(shm_endpoint *endpoint, int peer);
 
 void banyan_shm_abort(banyan_endpoint *base, banyan_status status, const char *sentence);
 banyan_status banyan_shm_failure(banyan_endpoint *base, banyan_error *err);
@@ -96,11 +96,11 @@ banyan_status banyan_shm_connect(banyan_endpoint *base, int peer, int to_peer, i
 int banyan_shm_attach_sender(shm_endpoint *endpoint, int peer, int stream);
 int banyan_shm_attach_receiver(shm_endpoint *endpoint, int peer, int stream);
 
-banyan_status banyan_shm_board(banyan_endpoint *base, const int *members, int count, banyan_board **out,
-                               banyan_error *err);
+banyan_status banyan_shm_workspaces(banyan_endpoint *base, const int *members, int count,
+                                    banyan_workspaces **out, banyan_error *err);
 
-/* Those who write into our memory from their seats have stopped, or write elsewhere. */
-void banyan_shm_board_withdraw(shm_endpoint *endpoint);
+/* Those who write into our memory from their workspaces have stopped, or write elsewhere. */
+void banyan_shm_workspaces_withdraw(shm_endpoint *endpoint);
 
 /* Where the peer finds this memory. */
 shm_place banyan_shm_place(shm_endpoint *endpoint, const void *memory, size_t bytes);

@@ -3,7 +3,7 @@
  *
  * Every member has one segment. It begins with a header, and chunks follow as streams are asked for:
  *
- *     header | lanes: by way and peer, which chunks hold its streams | seat (board.h) | chunk | chunk | ...
+ *     header | lanes: by way and peer, which chunks hold its streams | workspace | chunk | chunk | ...
  *     chunk of outgoing halves:  half half half half | slots slots slots slots
  *     chunk of incoming halves:  half half half half
  *
@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "transport/board.h"
 #include "transport/eventcount.h"
 #include "transport/shm.h"
+#include "transport/workspaces.h"
 
 #define SHM_ENTRIES 16u   /* on offer at a time in one stream; a power of two */
 #define SHM_CHUNKS 12     /* each doubles the streams, from 4 to 4096 and beyond */

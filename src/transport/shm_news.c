@@ -77,7 +77,7 @@ static void ring_member(shm_endpoint *endpoint, int member)
         knock(endpoint, member);
 }
 
-void banyan_shm_ring(shm_endpoint *endpoint, int peer)
+void banyan_shm_wake(shm_endpoint *endpoint, int peer)
 {
     ring_member(endpoint, peer);
 }

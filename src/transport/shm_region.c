@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/shm_region.c: shared memory of a member's process (transport/shared.h) that its peers map as
- * well, so that they add straight out of it and, at a board, write straight into it.
+ * well, so that they add straight out of it and, with workspaces, write straight into it.
  *
  * A piece of it becomes a region of the endpoint when it is first met: it gets a place in the header of the
  * member's segment, where peers find which file to map. Places are used again when their memory has been
@@ -127,7 +127,7 @@ void banyan_shm_peer_regions_fini(shm_peer *peer)
     peer->regions = NULL;
 }
 
-/* ---- At a board. */
+/* ---- With workspaces. */
 
 int banyan_shm_locate(banyan_endpoint *base, const void *memory, size_t bytes, banyan_place *out)
 {

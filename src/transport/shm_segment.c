@@ -29,9 +29,9 @@ static size_t header_bytes(int member_count)
     return (size_t)whole_pages(sizeof(shm_header) + SHM_WAYS * (size_t)member_count * sizeof(shm_lane));
 }
 
-static size_t seat_bytes(void)
+static size_t workspace_bytes(void)
 {
-    return (size_t)whole_pages(sizeof(banyan_seat));
+    return (size_t)whole_pages(sizeof(banyan_workspace));
 }
 
 static size_t chunk_bytes(const shm_header *header, int way, uint32_t count)
@@ -122,7 +122,7 @@ banyan_status banyan_shm_segment_create(int member, int member_count, size_t slo
     shm_segment segment = {.header_bytes = header_bytes(member_count), .pid = getpid()};
     banyan_status status;
 
-    segment.end = segment.header_bytes + seat_bytes(); /* untouched pages cost nothing */
+    segment.end = segment.header_bytes + workspace_bytes(); /* untouched pages cost nothing */
     segment.fd = banyan_shm_memory_file("banyan", segment.end);
     if (segment.fd < 0)
         return fail_system(err, "memfd_create");
@@ -180,7 +180,7 @@ banyan_status banyan_shm_segment_attach(const shm_name *name, int member, int me
 
     if (fd < 0)
         return fail_system(err, "open");
-    if (is_named(fd, name, segment.header_bytes + seat_bytes()))
+    if (is_named(fd, name, segment.header_bytes + workspace_bytes()))
         segment.header = (shm_header *)(void *)map(fd, 0, segment.header_bytes);
     close(fd);
     if (!segment.header)
@@ -267,7 +267,7 @@ int banyan_shm_chunk_map(const shm_segment *segment, int way, int peer, uint32_t
     return out->memory != NULL;
 }
 
-banyan_status banyan_shm_seat_map(const shm_segment *segment, shm_mapping *out, banyan_error *err)
+banyan_status banyan_shm_workspace_map(const shm_segment *segment, shm_mapping *out, banyan_error *err)
 {
     int is_own = segment->fd >= 0;
     int fd = is_own ? segment->fd : banyan_shm_open_descriptor(segment->pid, segment->peer_fd, O_RDWR);
@@ -276,7 +276,7 @@ banyan_status banyan_shm_seat_map(const shm_segment *segment, shm_mapping *out, 
 
     if (fd < 0)
         return fail_system(err, "open");
-    out->bytes = seat_bytes();
+    out->bytes = workspace_bytes();
     out->memory = map(fd, segment->header_bytes, out->bytes);
     if (!out->memory)
         status = fail_system(err, "mmap");

@@ -59,8 +59,8 @@ void banyan_shm_chunk_publish(shm_segment *own, int way, int peer);
 int banyan_shm_chunk_map(const shm_segment *segment, int way, int peer, uint32_t chunk, shm_mapping *out);
 void banyan_shm_unmap(shm_mapping *mapping);
 
-/* Maps the seat of its member (transport/board.h), which every segment has. */
-banyan_status banyan_shm_seat_map(const shm_segment *segment, shm_mapping *out, banyan_error *err);
+/* Maps the workspace of its member (transport/workspaces.h), which every segment has. */
+banyan_status banyan_shm_workspace_map(const shm_segment *segment, shm_mapping *out, banyan_error *err);
 
 /* A memfd that only its owner and whoever may look into the owner's /proc can open; -1 and errno. */
 int banyan_shm_memory_file(const char *name, uint64_t bytes);

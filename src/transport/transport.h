@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "core/status.h"
-#include "transport/board.h"
+#include "transport/workspaces.h"
 
 #define BANYAN_TRANSPORT_MAX_MEMBERS 16384 /* members are nodes: ranks, relays and switches */
 #define BANYAN_TRANSPORT_MAX_STREAMS 4096  /* from one member to another */
@@ -91,8 +91,8 @@ struct banyan_transport {
     /* The status and sentence of the abort, or SUCCESS. From any thread. */
     banyan_status (*failure)(banyan_endpoint *endpoint, banyan_error *err);
 
-    /* Takes back all that was offered, or lent at a board; when it returns nobody reads or writes the
-     * caller's memory any more. The streams are of no use afterwards: only after a failure. */
+    /* Takes back all that was offered, or registered for workspaces; when it returns nobody reads or writes
+     * the caller's memory any more. The streams are of no use afterwards: only after a failure. */
     void (*withdraw)(banyan_endpoint *endpoint);
 
     void (*close)(banyan_endpoint *endpoint); /* accepts NULL */
@@ -123,17 +123,17 @@ struct banyan_transport {
     /* How bytes from that peer come, in a few words for the log. Returns the buffer. */
     const char *(*describe)(const banyan_endpoint *endpoint, int peer, char *buffer, size_t size);
 
-    /* A board (transport/board.h) for all ranks of the group, ascending; it is the endpoint's. *out is NULL
-     * where there can be none, and then it is for all of them. */
-    banyan_status (*board)(banyan_endpoint *endpoint, const int *members, int count, banyan_board **out,
-                           banyan_error *err);
+    /* Workspaces (transport/workspaces.h) for all ranks of the group, ascending; they are the endpoint's.
+     * *out is NULL where there can be none, and then it is for all of them. */
+    banyan_status (*workspaces)(banyan_endpoint *endpoint, const int *members, int count,
+                                banyan_workspaces **out, banyan_error *err);
 
     /* Ends that member's wait. */
-    void (*ring)(banyan_endpoint *endpoint, int member);
+    void (*wake)(banyan_endpoint *endpoint, int member);
 
-    /* Of members at a board: where the others find this memory (0: they cannot), and a member's memory as it
-     * lies here (NULL: it cannot be had). Once everybody has tried to map a place that is_new, its owner is
-     * told whether all could; otherwise it is not to be had again. */
+    /* Of members with workspaces: where the others find this memory (0: they cannot), and a member's memory
+     * as it lies here (NULL: it cannot be had). Once everybody has tried to map a place that is_new, its
+     * owner is told whether all could; otherwise it is not to be had again. */
     int (*locate)(banyan_endpoint *endpoint, const void *memory, size_t bytes, banyan_place *out);
     char *(*map)(banyan_endpoint *endpoint, int member, const banyan_place *place, size_t bytes);
     void (*confirm)(banyan_endpoint *endpoint, const banyan_place *place, int is_mapped);

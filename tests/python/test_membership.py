@@ -84,10 +84,10 @@ def regained():
     assert dist.get_world_size() == size - 1
     newcomer = None
     if dist.get_rank() == 0:
-        board = membership._board(None)
-        ticket = board.add("asked", 1)  # one that asks and is silent from then on
-        board.set(f"{ticket}/worker", "7")
-        board.add(f"{ticket}/is_ready", 1)
+        notices = membership._notice_store(None)
+        ticket = notices.add("asked", 1)  # one that asks and is silent from then on
+        notices.set(f"{ticket}/worker", "7")
+        notices.add(f"{ticket}/is_ready", 1)
         newcomer = start_again(2)
     group = None
     while group is None:
@@ -97,7 +97,7 @@ def regained():
     check_group()
     if newcomer:
         assert newcomer.wait(60) == 0
-        assert board.get(f"{ticket}/answer") == b""
+        assert notices.get(f"{ticket}/answer") == b""
     print("four again")
 
 

@@ -19,7 +19,7 @@ calls/call calls/learning calls/overlap
 calls/clone calls/comm calls/device calls/probing calls/split
 calls/collectives calls/request
 engine/engine engine/run engine/step
-execute/crew execute/crew_lent
+execute/team execute/team_registered
 execute/run execute/run_failure execute/run_receive execute/run_send
 group/control_links group/control_news
 group/group group/relay group/world group/world_calls group/world_join group/world_log group/world_transports

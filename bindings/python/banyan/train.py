@@ -123,7 +123,7 @@ class Trainer:
         self._check(lib.banyan_train_begin(self.handle))
 
     def ready(self, number, address=None):
-        """The gradient has its value; its memory is lent until it is reduced."""
+        """The gradient has its value; do not touch its memory until it is reduced."""
         self._check(lib.banyan_train_ready(self.handle, number, address))
 
     def done(self, number):

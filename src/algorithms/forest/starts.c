@@ -410,7 +410,7 @@ static banyan_status fit_weights(const instance *in, banyan_pair_packing *packin
     }
     for (size_t i = 0; !status && i < arcs; i++) /* under which a pair costs 1 */
         price[i] = (double)in->known.price[i] * in->known.bound_value / worth;
-    packing->price = in->known.price; /* lent */
+    packing->price = in->known.price; /* for this call */
     if (!status)
         status = banyan_geometric_pairs_find(in->graph, &problem, 0, packing, err);
     packing->price = NULL;

@@ -51,7 +51,7 @@ def grow(store=None, timeout=None):
         raise InvalidUsage(told["error"])
     offer = dict(told, timeout_ms=milliseconds(timeout if timeout is not None else old.timeout))
     if old.rank() == 0:
-        _answer(_board(store), offer)
+        _answer(_notice_store(store), offer)
     group = _enter(offer, old.worker, _store(store), old.timeout)
     _first.setdefault("store", old._store)
     _make_default(shown, group)
@@ -68,7 +68,7 @@ def join(store=None, timeout=None, worker=None):
     worker = int(os.environ.get("RANK", -1)) if worker is None else worker
     if worker < 0:
         raise InvalidUsage("join(): neither RANK nor worker says which rank this is")
-    offer = _ask(_board(store), worker, time.monotonic() + milliseconds(timeout) / 1000)
+    offer = _ask(_notice_store(store), worker, time.monotonic() + milliseconds(timeout) / 1000)
     group = _enter(offer, worker, _store(store), timeout)
     _set_group_count(offer["group_count"])
     _make_default(None, group)
@@ -96,49 +96,49 @@ def _store(given):
     return _stores[place]
 
 
-def _board(given):
+def _notice_store(given):
     return dist.PrefixStore("banyan/join", _store(given))
 
 
-def _ask(board, worker, deadline_s):
-    ticket = board.add("asked", 1)
-    board.set(f"{ticket}/worker", str(worker))
-    board.add(f"{ticket}/is_ready", 1)
-    while not board.add(f"{ticket}/is_answered", 0):
+def _ask(notices, worker, deadline_s):
+    ticket = notices.add("asked", 1)
+    notices.set(f"{ticket}/worker", str(worker))
+    notices.add(f"{ticket}/is_ready", 1)
+    while not notices.add(f"{ticket}/is_answered", 0):
         if time.monotonic() > deadline_s:
-            board.add(f"{ticket}/is_answered", 1)  # nobody shall count on it
+            notices.add(f"{ticket}/is_answered", 1)  # nobody shall count on it
             raise Timeout(f"join(): no group has taken rank {worker} in; does it call grow(), and has it lost that rank?")
-        board.add(f"{ticket}/alive", 1)
+        notices.add(f"{ticket}/alive", 1)
         time.sleep(_POLL_S)
-    answer = board.get(f"{ticket}/answer").decode()
+    answer = notices.get(f"{ticket}/answer").decode()
     if not answer:
         raise Timeout(f"join(): rank {worker} was silent for {_SILENT_S} s, and was not taken in")
     return json.loads(answer)
 
 
-def _is_alive(board, ticket):
-    before, deadline_s = board.add(f"{ticket}/alive", 0), time.monotonic() + _SILENT_S
+def _is_alive(notices, ticket):
+    before, deadline_s = notices.add(f"{ticket}/alive", 0), time.monotonic() + _SILENT_S
     while time.monotonic() < deadline_s:
-        if board.add(f"{ticket}/alive", 0) != before:
+        if notices.add(f"{ticket}/alive", 0) != before:
             return True
         time.sleep(_POLL_S)
     return False
 
 
-def _newcomers(board, members):
+def _newcomers(notices, members):
     """Tickets and numbers of those who can be taken in. A number that a member has waits until that one is lost."""
     found = {}
-    for ticket in range(1, board.add("asked", 0) + 1):
-        if board.add(f"{ticket}/is_answered", 0) or not board.add(f"{ticket}/is_ready", 0):
+    for ticket in range(1, notices.add("asked", 0) + 1):
+        if notices.add(f"{ticket}/is_answered", 0) or not notices.add(f"{ticket}/is_ready", 0):
             continue
-        worker = int(board.get(f"{ticket}/worker"))
+        worker = int(notices.get(f"{ticket}/worker"))
         if worker in members or worker in found.values():
             continue
-        if _is_alive(board, ticket):
+        if _is_alive(notices, ticket):
             found[ticket] = worker
         else:
-            board.set(f"{ticket}/answer", "")
-            board.add(f"{ticket}/is_answered", 1)
+            notices.set(f"{ticket}/answer", "")
+            notices.add(f"{ticket}/is_answered", 1)
     return found
 
 
@@ -146,7 +146,7 @@ def _look(group, store):
     """What rank 0 has to tell: None, or the new group, or what is wrong with the store."""
     members = group.workers or list(range(group.size()))
     try:
-        found = _newcomers(_board(store), members)
+        found = _newcomers(_notice_store(store), members)
     except RuntimeError as problem:
         return {"error": f"grow(): the store where ranks ask to join does not work: {problem}"}
     if not found:
@@ -159,10 +159,10 @@ def _look(group, store):
     }
 
 
-def _answer(board, offer):
+def _answer(notices, offer):
     for ticket in offer["tickets"]:
-        board.set(f"{ticket}/answer", json.dumps(offer))
-        board.add(f"{ticket}/is_answered", 1)
+        notices.set(f"{ticket}/answer", json.dumps(offer))
+        notices.add(f"{ticket}/is_answered", 1)
 
 
 def _tell(group, offer):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/lent.c: memory of banyan_mem_alloc comes and goes while others have it mapped, and nothing is
- * written there when the caller has its buffer back. */
+/* tests/multi/registered.c: memory of banyan_mem_alloc comes and goes while others have it mapped, and
+ * nothing is written there when the caller has its buffer back. */
 #include "jobs.h"
 
 /* More pieces, one after the other, than can be in use at a time. */

@@ -1,41 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/crew_add.c: what a crew does with bytes: copies between the user's vector and slots, and the
+/* execute/team_add.c: what a team does with bytes: copies between the user's vector and slots, and the
  * additions, in the order that the schedule gives (execute/sums.h), block by block so that what is added up
  * stays in the first cache. */
 #include <string.h>
 
 #include "execute/copy.h"
-#include "execute/crew_internal.h"
+#include "execute/team_internal.h"
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-void banyan_crew_bind(banyan_crew *crew, size_t count)
+void banyan_team_bind(banyan_team *team, size_t count)
 {
-    const banyan_schedule *schedule = crew->sums->schedule;
+    const banyan_schedule *schedule = team->sums->schedule;
     size_t begin;
 
-    if (crew->is_bound && crew->bound_count == count)
+    if (team->is_bound && team->bound_count == count)
         return;
     for (int piece = 0; piece < schedule->piece_count; piece++)
-        banyan_schedule_elements(schedule, count, piece, 1, &begin, &crew->piece_begin[piece + 1]);
-    crew->bound_count = count;
-    crew->is_bound = 1;
+        banyan_schedule_elements(schedule, count, piece, 1, &begin, &team->piece_begin[piece + 1]);
+    team->bound_count = count;
+    team->is_bound = 1;
 }
 
 /* ---- Copies between the user's vector and slots. */
 
-void banyan_crew_gather(const banyan_crew *crew, size_t begin, size_t end, char *into)
+void banyan_team_gather(const banyan_team *team, size_t begin, size_t end, char *into)
 {
-    const banyan_vector *vector = &crew->runner->vector;
+    const banyan_vector *vector = &team->runner->vector;
 
     while (begin < end) {
         size_t elements = end - begin;
         const char *from = banyan_vector_from(vector, begin, &elements);
 
-        if (crew->is_far)
+        if (team->is_far)
             banyan_copy_from_far(into, from, elements * vector->element_bytes);
         else
             memcpy(into, from, elements * vector->element_bytes);
@@ -50,15 +50,15 @@ static void past_cache(char *into, const char *from, size_t bytes)
     banyan_copy_settle();
 }
 
-void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, const char *from)
+void banyan_team_scatter(const banyan_team *team, size_t begin, size_t end, const char *from)
 {
-    const banyan_vector *vector = &crew->runner->vector;
+    const banyan_vector *vector = &team->runner->vector;
 
     while (begin < end) {
         size_t elements = end - begin;
         char *into = banyan_vector_into(vector, begin, &elements);
 
-        if (crew->is_past_cache)
+        if (team->is_past_cache)
             past_cache(into, from, elements * vector->element_bytes);
         else
             banyan_copy_from_far(into, from, elements * vector->element_bytes);
@@ -69,10 +69,10 @@ void banyan_crew_scatter(const banyan_crew *crew, size_t begin, size_t end, cons
 
 /* ---- Additions. */
 
-void banyan_crew_sum(const banyan_crew *crew, int piece, const char *const *inputs, char *into,
+void banyan_team_sum(const banyan_team *team, int piece, const char *const *inputs, char *into,
                      size_t elements)
 {
-    const banyan_sums *sums = crew->sums;
+    const banyan_sums *sums = team->sums;
     int first = sums->first[piece], end = sums->first[piece + 1];
 
     for (int i = first; i < end; i++) {
@@ -80,48 +80,48 @@ void banyan_crew_sum(const banyan_crew *crew, int piece, const char *const *inpu
         const char *operands[2];
         char *sum = i == end - 1
                         ? into
-                        : crew->places + (size_t)(addition->into - sums->ranks) * BANYAN_CREW_BLOCK_BYTES;
+                        : team->places + (size_t)(addition->into - sums->ranks) * BANYAN_TEAM_BLOCK_BYTES;
 
         for (int k = 0; k < 2; k++) {
             int value = k ? addition->b : addition->a;
 
             operands[k] = value < sums->ranks
                               ? inputs[value]
-                              : crew->places + (size_t)(value - sums->ranks) * BANYAN_CREW_BLOCK_BYTES;
+                              : team->places + (size_t)(value - sums->ranks) * BANYAN_TEAM_BLOCK_BYTES;
         }
         if (operands[1] == sum) /* a + b is b + a, and a kernel may overwrite a only */
-            crew->runner->kernel(sum, operands[1], operands[0], elements);
+            team->runner->kernel(sum, operands[1], operands[0], elements);
         else
-            crew->runner->kernel(sum, operands[0], operands[1], elements);
+            team->runner->kernel(sum, operands[0], operands[1], elements);
     }
-    if (crew->runner->request->op == BANYAN_AVG)
-        banyan_kernel_divide(crew->runner->request->type, into, elements, sums->ranks);
+    if (team->runner->request->op == BANYAN_AVG)
+        banyan_kernel_divide(team->runner->request->type, into, elements, sums->ranks);
 }
 
-void banyan_crew_add_up(const banyan_crew *crew, const banyan_chunk *c, size_t begin, size_t end,
+void banyan_team_add_up(const banyan_team *team, const banyan_chunk *c, size_t begin, size_t end,
                         int is_shown)
 {
-    const banyan_vector *vector = &crew->runner->vector;
-    const char *inputs[BANYAN_BOARD_MOST_MEMBERS];
+    const banyan_vector *vector = &team->runner->vector;
+    const char *inputs[BANYAN_WORKSPACE_MAX_MEMBERS];
     size_t bytes = vector->element_bytes;
-    int piece = 0, place = crew->board->place;
+    int piece = 0, place = team->workspaces->place;
 
     while (begin < end) {
-        size_t elements = least(end - begin, BANYAN_CREW_BLOCK_BYTES / bytes),
+        size_t elements = least(end - begin, BANYAN_TEAM_BLOCK_BYTES / bytes),
                offset = (begin - c->begin) * bytes;
         char *into;
 
-        while (crew->piece_begin[piece + 1] <= begin)
+        while (team->piece_begin[piece + 1] <= begin)
             piece++;
-        elements = least(elements, crew->piece_begin[piece + 1] - begin);
-        for (int i = 0; i < crew->board->count; i++)
-            inputs[i] = banyan_crew_data(banyan_crew_slot(crew, i, c)) + offset;
-        into = is_shown ? banyan_crew_data(banyan_crew_slot(crew, place, c)) + offset
+        elements = least(elements, team->piece_begin[piece + 1] - begin);
+        for (int i = 0; i < team->workspaces->count; i++)
+            inputs[i] = banyan_team_data(banyan_team_slot(team, i, c)) + offset;
+        into = is_shown ? banyan_team_data(banyan_team_slot(team, place, c)) + offset
                         : banyan_vector_into(vector, begin, &elements);
         inputs[place] = banyan_vector_from(vector, begin, &elements);
-        banyan_crew_sum(crew, piece, inputs, into, elements);
+        banyan_team_sum(team, piece, inputs, into, elements);
         if (is_shown)
-            banyan_crew_scatter(crew, begin, begin + elements, into);
+            banyan_team_scatter(team, begin, begin + elements, into);
         begin += elements;
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/crew_pair.c: two ranks: both add up everything.
+/* execute/team_pair.c: two ranks: both add up everything.
  *
  *     chunk k + 2 of the own input ─> own slot                block by block, one after the other: while the
  *     chunk k of the own input + the other's slot ─> result   loads of the sums wait for the other core, the
  *                                                             stores of the copy go on
  *
- * Both show their whole input. Shares of the sums (crew.c) would move as many bytes between the cores: with
+ * Both show their whole input. Shares of the sums (team.c) would move as many bytes between the cores: with
  * two ranks, half of the inputs and half of the sums are as much as all inputs. But here each input is
  * fetched from memory by the copy, which asks ahead, and is in the cache when it is added; there is one wait
  * a chunk, not two; and loads and stores that wait for the other core overlap. Every kernel commutes to the
@@ -14,7 +14,7 @@
  * Cost, each rank: 2 n read and n written of its own, n written that the other has read before, and n read
  * that it wrote. */
 #include "execute/copy.h"
-#include "execute/crew_internal.h"
+#include "execute/team_internal.h"
 
 #define CHUNK_BYTES ((size_t)128 << 10)
 #define LEAST_CHUNK_BYTES ((size_t)32 << 10)
@@ -42,31 +42,31 @@ static void fetch_block(const char *from)
         __builtin_prefetch(from + at);
 }
 
-static void add_block(const banyan_crew *crew, const strip *s, size_t at, size_t bytes)
+static void add_block(const banyan_team *team, const strip *s, size_t at, size_t bytes)
 {
-    const banyan_runner *runner = crew->runner;
+    const banyan_runner *runner = team->runner;
     _Alignas(BANYAN_COPY_LINE) char sums[BLOCK_BYTES];
-    char *into = crew->is_past_cache ? sums : s->into + at;
+    char *into = team->is_past_cache ? sums : s->into + at;
     size_t elements = bytes / runner->element_bytes;
 
     runner->kernel(into, s->mine + at, s->theirs + at, elements);
     if (runner->request->op == BANYAN_AVG)
-        banyan_kernel_divide(runner->request->type, into, elements, crew->sums->ranks);
-    if (crew->is_past_cache)
-        crew->copies.past_cache(s->into + at, into, bytes);
+        banyan_kernel_divide(runner->request->type, into, elements, team->sums->ranks);
+    if (team->is_past_cache)
+        team->copies.past_cache(s->into + at, into, bytes);
 }
 
 /* Results should begin with a line of the cache; the first block is as long as that needs. */
-static size_t first_block(const banyan_crew *crew, const strip *s)
+static size_t first_block(const banyan_team *team, const strip *s)
 {
     size_t beyond = (uintptr_t)s->into % BANYAN_COPY_LINE;
 
-    return BLOCK_BYTES - (beyond % crew->runner->element_bytes ? 0 : beyond);
+    return BLOCK_BYTES - (beyond % team->runner->element_bytes ? 0 : beyond);
 }
 
-static void work_off(const banyan_crew *crew, const strip *s)
+static void work_off(const banyan_team *team, const strip *s)
 {
-    size_t block = first_block(crew, s);
+    size_t block = first_block(team, s);
 
     for (size_t at = 0; at < s->bytes || at < s->next_bytes; at += block, block = BLOCK_BYTES) {
         if (at + block < s->bytes)
@@ -74,61 +74,61 @@ static void work_off(const banyan_crew *crew, const strip *s)
         if (at + block < s->next_bytes)
             fetch_block(s->next_input + at + block);
         if (at < s->next_bytes)
-            crew->copies.plainly(s->next_slot + at, s->next_input + at, least(block, s->next_bytes - at));
+            team->copies.plainly(s->next_slot + at, s->next_input + at, least(block, s->next_bytes - at));
         if (at < s->bytes)
-            add_block(crew, s, at, least(block, s->bytes - at));
+            add_block(team, s, at, least(block, s->bytes - at));
     }
-    if (crew->is_past_cache)
+    if (team->is_past_cache)
         banyan_copy_settle();
 }
 
 /* 0: the chunks' memory is not in one piece. */
-static int find_strip(const banyan_crew *crew, const banyan_chunk *now, const banyan_chunk *next, strip *out)
+static int find_strip(const banyan_team *team, const banyan_chunk *now, const banyan_chunk *next, strip *out)
 {
-    const banyan_vector *vector = &crew->runner->vector;
+    const banyan_vector *vector = &team->runner->vector;
     size_t count = now->end - now->begin, from = count, into = count, ahead = next->end - next->begin;
-    int place = crew->board->place;
+    int place = team->workspaces->place;
 
     *out = (strip){.bytes = count * vector->element_bytes, .next_bytes = ahead * vector->element_bytes};
     out->mine = banyan_vector_from(vector, now->begin, &from);
     out->into = banyan_vector_into(vector, now->begin, &into);
-    out->theirs = banyan_crew_data(banyan_crew_slot(crew, !place, now));
+    out->theirs = banyan_team_data(banyan_team_slot(team, !place, now));
     if (!ahead)
         return from == count && into == count;
     out->next_input = banyan_vector_from(vector, next->begin, &ahead);
-    out->next_slot = banyan_crew_data(banyan_crew_slot(crew, place, next));
+    out->next_slot = banyan_team_data(banyan_team_slot(team, place, next));
     return from == count && into == count && ahead == next->end - next->begin;
 }
 
-void banyan_crew_add_pair(const banyan_crew *crew, const banyan_chunk *now, const banyan_chunk *next)
+void banyan_team_add_pair(const banyan_team *team, const banyan_chunk *now, const banyan_chunk *next)
 {
     strip s;
 
     if (next->begin < next->end)
-        banyan_crew_slot(crew, crew->board->place, next)->phase = crew->phase;
-    if (find_strip(crew, now, next, &s)) {
-        work_off(crew, &s);
+        banyan_team_slot(team, team->workspaces->place, next)->phase = team->phase;
+    if (find_strip(team, now, next, &s)) {
+        work_off(team, &s);
         return;
     }
-    banyan_crew_gather(crew, next->begin, next->end,
-                       banyan_crew_data(banyan_crew_slot(crew, crew->board->place, next)));
-    banyan_crew_add_up(crew, now, now->begin, now->end, 0);
+    banyan_team_gather(team, next->begin, next->end,
+                       banyan_team_data(banyan_team_slot(team, team->workspaces->place, next)));
+    banyan_team_add_up(team, now, now->begin, now->end, 0);
 }
 
 /* The first two are shown before anything is added, so short vectors are cut finer. */
-size_t banyan_crew_pair_elements(const banyan_crew *crew)
+size_t banyan_team_pair_elements(const banyan_team *team)
 {
-    size_t bytes = crew->runner->request->count * crew->runner->element_bytes / 32;
+    size_t bytes = team->runner->request->count * team->runner->element_bytes / 32;
 
     bytes = bytes < LEAST_CHUNK_BYTES ? LEAST_CHUNK_BYTES : least(bytes, CHUNK_BYTES);
-    return bytes / BANYAN_BOARD_LINE * BANYAN_BOARD_LINE / crew->runner->element_bytes;
+    return bytes / BANYAN_WORKSPACE_LINE * BANYAN_WORKSPACE_LINE / team->runner->element_bytes;
 }
 
 /* Inputs and results mostly begin at the same place in a line, on both ranks; what is shown then should, too,
  * so that nothing straddles two lines. */
-uint32_t banyan_crew_pair_phase(const banyan_crew *crew)
+uint32_t banyan_team_pair_phase(const banyan_team *team)
 {
     size_t elements = 1;
 
-    return (uint32_t)((uintptr_t)banyan_vector_from(&crew->runner->vector, 0, &elements) % BANYAN_COPY_LINE);
+    return (uint32_t)((uintptr_t)banyan_vector_from(&team->runner->vector, 0, &elements) % BANYAN_COPY_LINE);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/lent.c: two gradients that are under way at a time must not share memory: each is reduced in place,
- * on its own, and the other's sum would be lost.
+/* engine/unreduced.c: two gradients that are under way at a time must not share memory: each is reduced in
+ * place, on its own, and the other's sum would be lost.
  *
  * Those under way are kept in the order of their addresses. They share nothing, so a new one has only its two
  * neighbours to be compared with. */
@@ -23,12 +23,12 @@ static int reaches(const banyan_engine_tensor *a, const banyan_engine_tensor *b)
 /* The first place whose gradient does not begin before this one. */
 static int find_place(const banyan_train *train, int tensor)
 {
-    int low = 0, high = train->lent_count;
+    int low = 0, high = train->unreduced_count;
 
     while (low < high) {
         int middle = (low + high) / 2;
 
-        if (begin_of(&train->tensors[train->lent[middle]]) < begin_of(&train->tensors[tensor]))
+        if (begin_of(&train->tensors[train->unreduced[middle]]) < begin_of(&train->tensors[tensor]))
             low = middle + 1;
         else
             high = middle;
@@ -36,20 +36,21 @@ static int find_place(const banyan_train *train, int tensor)
     return low;
 }
 
-int banyan_engine_lend(banyan_train *train, int tensor)
+int banyan_engine_add_unreduced(banyan_train *train, int tensor)
 {
     const banyan_engine_tensor *t = &train->tensors[tensor];
-    int place, *lent = train->lent;
+    int place, *unreduced = train->unreduced;
 
     if (!t->count)
         return -1;
     place = find_place(train, tensor);
-    if (place > 0 && reaches(&train->tensors[lent[place - 1]], t))
-        return lent[place - 1];
-    if (place < train->lent_count && reaches(t, &train->tensors[lent[place]]))
-        return lent[place];
-    memmove(lent + place + 1, lent + place, (size_t)(train->lent_count++ - place) * sizeof *lent);
-    lent[place] = tensor;
+    if (place > 0 && reaches(&train->tensors[unreduced[place - 1]], t))
+        return unreduced[place - 1];
+    if (place < train->unreduced_count && reaches(t, &train->tensors[unreduced[place]]))
+        return unreduced[place];
+    memmove(unreduced + place + 1, unreduced + place,
+            (size_t)(train->unreduced_count++ - place) * sizeof *unreduced);
+    unreduced[place] = tensor;
     return -1;
 }
 
@@ -57,6 +58,6 @@ void banyan_engine_give_back(banyan_train *train, int tensor)
 {
     int place = find_place(train, tensor);
 
-    memmove(train->lent + place, train->lent + place + 1,
-            (size_t)(--train->lent_count - place) * sizeof *train->lent);
+    memmove(train->unreduced + place, train->unreduced + place + 1,
+            (size_t)(--train->unreduced_count - place) * sizeof *train->unreduced);
 }

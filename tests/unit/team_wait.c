@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/crew_wait.c: members of a board that wait on one core spread to others. */
+/* tests/unit/team_wait.c: members with workspaces that wait on one core spread to others. */
 #include "test.h"
 
 #include <sched.h>
 #include <stdlib.h>
 
-#include "execute/crew_internal.h"
+#include "execute/team_internal.h"
 
 /* The first two cores that this process may use. 0: there is one only. */
 static int find_two(int cores[2])
@@ -30,66 +30,66 @@ static void allow(int count, const int *cores)
     assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
 }
 
-static banyan_board *make_board(int place)
+static banyan_workspaces *make_workspaces(int place)
 {
-    banyan_board *board = calloc(1, sizeof *board);
+    banyan_workspaces *workspaces = calloc(1, sizeof *workspaces);
 
-    board->count = 2;
-    board->place = place;
+    workspaces->count = 2;
+    workspaces->place = place;
     for (int i = 0; i < 2; i++)
-        board->seats[i] = aligned_alloc(BANYAN_BOARD_LINE, sizeof *board->seats[i]);
-    atomic_init(&board->seats[0]->core, 0);
-    atomic_init(&board->seats[1]->core, 0);
-    return board;
+        workspaces->of[i] = aligned_alloc(BANYAN_WORKSPACE_LINE, sizeof *workspaces->of[i]);
+    atomic_init(&workspaces->of[0]->core, 0);
+    atomic_init(&workspaces->of[1]->core, 0);
+    return workspaces;
 }
 
-static void free_board(banyan_board *board)
+static void free_workspaces(banyan_workspaces *workspaces)
 {
-    free(board->seats[0]);
-    free(board->seats[1]);
-    free(board);
+    free(workspaces->of[0]);
+    free(workspaces->of[1]);
+    free(workspaces);
 }
 
 TEST(a_member_leaves_a_core_where_another_waits_and_is_not_bound)
 {
-    banyan_board *board = make_board(1);
+    banyan_workspaces *workspaces = make_workspaces(1);
     cpu_set_t allowed;
     int cores[2];
 
     if (!find_two(cores))
         skip();
     allow(1, cores);
-    atomic_store(&board->seats[0]->core, (uint32_t)cores[0] + 1);
+    atomic_store(&workspaces->of[0]->core, (uint32_t)cores[0] + 1);
     allow(2, cores);
-    banyan_crew_leave_shared_core(board);
-    assert_int_equal(atomic_load(&board->seats[1]->core), cores[1] + 1);
+    banyan_team_leave_shared_core(workspaces);
+    assert_int_equal(atomic_load(&workspaces->of[1]->core), cores[1] + 1);
     assert_int_equal(sched_getaffinity(0, sizeof allowed, &allowed), 0);
     assert_int_equal(CPU_COUNT(&allowed), 2);
-    free_board(board);
+    free_workspaces(workspaces);
 }
 
 TEST(where_all_cores_are_taken_a_member_stays)
 {
-    banyan_board *board = make_board(1);
+    banyan_workspaces *workspaces = make_workspaces(1);
     int core = sched_getcpu();
 
     allow(1, &core);
-    atomic_store(&board->seats[0]->core, (uint32_t)core + 1);
-    banyan_crew_leave_shared_core(board);
-    assert_int_equal(atomic_load(&board->seats[1]->core), core + 1);
-    free_board(board);
+    atomic_store(&workspaces->of[0]->core, (uint32_t)core + 1);
+    banyan_team_leave_shared_core(workspaces);
+    assert_int_equal(atomic_load(&workspaces->of[1]->core), core + 1);
+    free_workspaces(workspaces);
 }
 
 TEST(the_first_member_stays)
 {
-    banyan_board *board = make_board(0);
+    banyan_workspaces *workspaces = make_workspaces(0);
     int core = sched_getcpu();
 
     allow(1, &core);
-    atomic_store(&board->seats[1]->core, (uint32_t)core + 1);
-    banyan_crew_leave_shared_core(board);
-    assert_int_equal(atomic_load(&board->seats[0]->core), core + 1);
-    free_board(board);
+    atomic_store(&workspaces->of[1]->core, (uint32_t)core + 1);
+    banyan_team_leave_shared_core(workspaces);
+    assert_int_equal(atomic_load(&workspaces->of[0]->core), core + 1);
+    free_workspaces(workspaces);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/multi/lent_bits.c: vectors in memory of banyan_mem_alloc have the same bits as anywhere else, whoever
- * has such memory. Each variant and size meets two of the four types, in turn; with BANYAN_TEST_ALL all. */
+/* tests/multi/registered_bits.c: vectors in memory of banyan_mem_alloc have the same bits as anywhere else,
+ * whoever has such memory. Each variant and size meets two of the four types, in turn; with BANYAN_TEST_ALL
+ * all. */
 #include "core/random.h"
 #include "jobs.h"
 
