@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# A thin door to CMake's presets: `make demo` and `make test` do all set-up themselves.
+# A thin layer over CMake's presets: `make demo` and `make test` do all set-up themselves.
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 60

@@ -135,22 +135,22 @@ static int read_number(const char *name, int fallback)
 static void give_id(const unique_id *id, int others)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_ANY)};
-    int door = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), yes = 1;
     struct timeval patience = {.tv_sec = LONGEST_WAIT_S};
 
     address.sin_port = htons((uint16_t)read_number("MASTER_PORT", 29500));
-    setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    setsockopt(door, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    if (bind(door, (struct sockaddr *)&address, sizeof address) || listen(door, 1024))
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 1024))
         fail("MASTER_PORT", strerror(errno));
     for (int i = 0; i < others; i++) {
-        int other = accept(door, NULL, NULL);
+        int other = accept(listener, NULL, NULL);
 
         if (other < 0 || send(other, id, sizeof *id, MSG_NOSIGNAL) != (ssize_t)sizeof *id)
             fail("giving the id to the other ranks", strerror(errno));
         close(other);
     }
-    close(door);
+    close(listener);
 }
 
 static void get_id(unique_id *id)

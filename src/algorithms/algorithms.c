@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/algorithms.c: the list of all algorithms, and the door through which each is asked and run.
+/* algorithms/algorithms.c: the list of all algorithms, and the functions through which each is asked and run.
  *
  * What every algorithm would otherwise check by itself is checked here once: the ranks, the root, the
  * options, that the active workers reach one another, and that a lone worker has nothing to send. */

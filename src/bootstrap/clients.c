@@ -45,11 +45,11 @@ banyan_status banyan_clients_open(banyan_clients *clients, const banyan_address 
                                   int high_port, const banyan_secret *secret, int timeout_ms,
                                   const banyan_client_handler *handler, banyan_error *err)
 {
-    banyan_door_handler door = {clients, ask, take, is_full};
+    banyan_listener_handler functions = {clients, ask, take, is_full};
 
     clients->handler = *handler;
-    return banyan_listener_create(address, low_port, high_port, secret, timeout_ms, &door, &clients->listener,
-                                  err);
+    return banyan_listener_create(address, low_port, high_port, secret, timeout_ms, &functions,
+                                  &clients->listener, err);
 }
 
 void banyan_clients_close(banyan_clients *clients)

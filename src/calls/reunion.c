@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/reunion.c: one loop that listens to the parent, to the children and to the door; then messages that
- * go down and up the tree once. */
+/* calls/reunion.c: one loop that listens to the parent, to the children and to the listener; then messages
+ * that go down and up the tree once. */
 #include "calls/reunion.h"
 
 #include <errno.h>

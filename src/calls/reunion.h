@@ -32,7 +32,7 @@ typedef struct {
     int *via;                 /* by old rank: the child through which it can be reached, -1: none */
     char *is_told;            /* by old rank: our parent has heard that it can be reached */
     struct pollfd *polled;
-    int event;    /* tells that somebody has come to the door */
+    int event;    /* tells that the listener has accepted a connection */
     int *members; /* old ranks */
     int count, own;
     uint64_t number; /* the leader's, for the new secret */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/shrink.c: the survivors of a group make a new one.
  *
- * The lowest rank that lives leads. Everybody else connects to its parent in a tree of survivors, at the door
- * that the parent's control thread still keeps, and is welcome there when the parent shrinks, too. When all
- * that are not lost have come, or have been silent for a whole time-out, or seven tenths of the time have
- * passed, the leader says who is in the group, and cards are exchanged along the same tree (calls/reunion.h).
+ * The lowest rank that lives leads. Everybody else connects to its parent in a tree of survivors, at the
+ * listener that the parent's control thread still keeps, and is welcome there when the parent shrinks, too.
+ * When all that are not lost have come, or have been silent for a whole time-out, or seven tenths of the time
+ * have passed, the leader says who is in the group, and cards are exchanged along the same tree
+ * (calls/reunion.h).
  *
  * Everybody then starts the new control tree, whose root is the leader. It is ready when all members have
  * connected, and nobody returns SUCCESS before.
@@ -80,7 +81,7 @@ static banyan_status check_quorum(const shrinking *s, banyan_error *err)
     return BANYAN_TOO_FEW_RANKS;
 }
 
-/* Its door was open before the group began, so a connection that is refused (SYSTEM_ERROR) means that it has
+/* It listened before the group began, so a connection that is refused (SYSTEM_ERROR) means that it has
  * gone. One that ends in between may have taken us too long, and is tried again. */
 static banyan_status dial(shrinking *s, int rank, int64_t until_ns, int *fd, banyan_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* core/alloc.h: the only door to the heap, so that a test can make the n-th allocation fail. */
+/* core/alloc.h: the only way to the heap, so that a test can make the n-th allocation fail. */
 #ifndef BANYAN_CORE_ALLOC_H
 #define BANYAN_CORE_ALLOC_H
 

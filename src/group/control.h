@@ -13,7 +13,7 @@
  * BANYAN_CONTROL_MOST_CONNECTIONS; a message crosses 2 log n connections at the most, log to the base of the
  * fan-out.
  *
- * The same thread keeps this rank's door: data connections of other ranks are accepted and handed on. */
+ * The same thread keeps this rank's listener: data connections of other ranks are accepted and handed on. */
 #ifndef BANYAN_GROUP_CONTROL_H
 #define BANYAN_GROUP_CONTROL_H
 

@@ -25,7 +25,7 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL,
 
 #define NEWS (-1) /* where a letter goes: to the root, and from there to all */
 #define KEY_WAKE UINT64_MAX
-#define KEY_DOOR (UINT64_MAX - 1)
+#define KEY_LISTENER (UINT64_MAX - 1)
 #define KEY_STATUS (UINT64_MAX - 2)
 #define KEY_ANSWER (UINT64_MAX - 3)
 #define KEY_REFUGE (UINT64_MAX - 4)
@@ -137,7 +137,7 @@ struct banyan_control {
     int64_t farewell_ns;          /* until when those below us may move; 0: we stay */
     uint64_t bytes_in, bytes_out; /* of connections that are closed */
     char status_folder[BANYAN_STATUS_FOLDER_TEXT];
-    banyan_status_door status_door;
+    banyan_status_socket status_socket;
     int is_status_paused; /* the system has no descriptors for those who ask: until the next heartbeat */
     banyan_status_answer *answers; /* that are still being sent */
     int answer_count;
@@ -189,7 +189,7 @@ int banyan_control_was_away(banyan_control *control, char *sentence, size_t byte
 size_t banyan_control_write_abort(unsigned char *out, banyan_status status, int lost, const char *sentence);
 int64_t banyan_control_verdict_ns(const banyan_control *control);
 
-/* status_report.c: what this rank knows, as JSON, to whoever stands at the door. */
+/* status_report.c: what this rank knows, as JSON, to whoever connects to the status socket. */
 void banyan_control_answer_status(banyan_control *control);
 void banyan_control_watch_status(banyan_control *control, int is_watched);
 void banyan_control_go_on_answering(banyan_control *control);
@@ -222,8 +222,8 @@ void banyan_control_count_bytes(const banyan_control *control, uint64_t *in, uin
 void banyan_control_join(banyan_control *control, int rank);
 void banyan_control_note_away(banyan_control *control, int rank);
 void banyan_control_take_member(banyan_control *control, int rank, int fd);
-banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello);
-void banyan_control_take_at_door(void *context, const banyan_hello *hello, int fd);
+banyan_status banyan_control_ask_at_listener(void *context, const banyan_hello *hello);
+void banyan_control_take_at_listener(void *context, const banyan_hello *hello, int fd);
 
 /* control_news.c: what ends the group, who has left, who is silent. */
 void banyan_control_become_ready(banyan_control *control);

@@ -45,14 +45,14 @@ static banyan_status fill_arrays(banyan_control *control, banyan_error *err)
 static banyan_status open_descriptors(banyan_control *control, banyan_error *err)
 {
     struct epoll_event wake_event = {.events = EPOLLIN, .data = {.u64 = KEY_WAKE}};
-    struct epoll_event door_event = {.events = EPOLLIN, .data = {.u64 = KEY_DOOR}};
-    int door = banyan_listener_descriptor(control->listener);
+    struct epoll_event listener_event = {.events = EPOLLIN, .data = {.u64 = KEY_LISTENER}};
+    int listener = banyan_listener_descriptor(control->listener);
 
     control->epoll = epoll_create1(EPOLL_CLOEXEC);
     control->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (control->epoll < 0 || control->wake < 0 ||
         epoll_ctl(control->epoll, EPOLL_CTL_ADD, control->wake, &wake_event) != 0 ||
-        epoll_ctl(control->epoll, EPOLL_CTL_ADD, door, &door_event) != 0)
+        epoll_ctl(control->epoll, EPOLL_CTL_ADD, listener, &listener_event) != 0)
         return banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s%s", strerror(errno),
                            banyan_socket_advice(errno));
     return BANYAN_SUCCESS;
@@ -73,8 +73,8 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
                                     int low_port, int high_port, banyan_control **out, banyan_error *err)
 {
     banyan_control *control = banyan_alloc(1, sizeof *control);
-    banyan_door_handler door = {
-        .context = control, .ask = banyan_control_ask_at_door, .take = banyan_control_take_at_door};
+    banyan_listener_handler handler = {
+        .context = control, .ask = banyan_control_ask_at_listener, .take = banyan_control_take_at_listener};
     banyan_status status;
 
     *out = NULL;
@@ -82,7 +82,7 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
         return banyan_fail_memory(err);
     control->size = control->rank_count = most_ranks;
     control->epoll = control->wake = -1;
-    control->status_door.fd = control->new_parent_fd = -1;
+    control->status_socket.fd = control->new_parent_fd = -1;
     control->approach.fd = control->approach.target = control->refuge = -1;
     control->spare_approach.fd = -1;
     for (int i = 0; i < MOST_ORPHANS; i++)
@@ -94,7 +94,7 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
     init_lock(control);
     status = fill_arrays(control, err);
     if (!status)
-        status = banyan_listener_create(address, low_port, high_port, &control->secret, timeout_ms, &door,
+        status = banyan_listener_create(address, low_port, high_port, &control->secret, timeout_ms, &handler,
                                         &control->listener, err);
     if (!status)
         status = open_descriptors(control, err);
@@ -115,8 +115,8 @@ banyan_status banyan_control_listen_also(banyan_control *control, const banyan_a
 {
     banyan_status status = banyan_listener_add(control->listener, address, low_port, high_port, err);
 
-    for (int i = 0; !status && banyan_listener_door(control->listener, i); i++)
-        *bound = *banyan_listener_door(control->listener, i);
+    for (int i = 0; !status && banyan_listener_address_of(control->listener, i); i++)
+        *bound = *banyan_listener_address_of(control->listener, i);
     return status;
 }
 
@@ -137,10 +137,10 @@ void banyan_control_set_status_folder(banyan_control *control, const char *folde
     snprintf(control->status_folder, sizeof control->status_folder, "%s", folder ? folder : "");
 }
 
-/* A group works without: where no door can be made, nobody can ask. */
+/* A group works without: where the socket cannot be made, nobody can ask. */
 static void open_status(banyan_control *control)
 {
-    if (*control->status_folder && !banyan_status_open(&control->status_door, control->status_folder,
+    if (*control->status_folder && !banyan_status_open(&control->status_socket, control->status_folder,
                                                        &control->secret, control->rank, NULL))
         banyan_control_watch_status(control, 1);
 }
@@ -306,7 +306,7 @@ void banyan_control_stop(banyan_control *control, uint64_t calls)
     banyan_control_wake(control);
     pthread_join(control->thread, NULL);
     control->has_thread = 0;
-    banyan_status_close(&control->status_door);
+    banyan_status_close(&control->status_socket);
     banyan_control_stop_climbing(control);
     banyan_control_stop_sparing(control);
     banyan_control_drop_orphans(control);
@@ -318,7 +318,7 @@ void banyan_control_destroy(banyan_control *control)
     if (!control)
         return;
     banyan_control_stop(control, 0);
-    banyan_status_close(&control->status_door);
+    banyan_status_close(&control->status_socket);
     for (int i = 0; control->members && i < control->size; i++) {
         banyan_channel_fini(&control->members[i].channel);
         banyan_control_drop_spare(control, i);

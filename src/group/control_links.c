@@ -278,7 +278,7 @@ static int may_have_spare(const banyan_control *control, int rank)
            banyan_control_is_linked(control, rank) && !control->members[rank].has_had_spare;
 }
 
-banyan_status banyan_control_ask_at_door(void *context, const banyan_hello *hello)
+banyan_status banyan_control_ask_at_listener(void *context, const banyan_hello *hello)
 {
     banyan_control *control = context;
     int from = hello->from, is_welcome;
@@ -319,7 +319,7 @@ static void take_joiner(banyan_control *control, int rank, int fd)
     pthread_mutex_unlock(&control->lock);
 }
 
-void banyan_control_take_at_door(void *context, const banyan_hello *hello, int fd)
+void banyan_control_take_at_listener(void *context, const banyan_hello *hello, int fd)
 {
     banyan_control *control = context;
 

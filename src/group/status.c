@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/status.c: the door and the folder it is in. */
+/* group/status.c: the status socket and the folder it is in. */
 #include "group/status.h"
 
 #include <dirent.h>
@@ -104,54 +104,54 @@ static void name_group(const banyan_secret *secret, char out[BANYAN_STATUS_GROUP
     banyan_auth_forget(&derived, sizeof derived);
 }
 
-static banyan_status listen_at(banyan_status_door *door, banyan_error *err)
+static banyan_status listen_at(banyan_status_socket *out, banyan_error *err)
 {
     struct sockaddr_un address;
 
-    door->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (door->fd < 0 || !address_of(door->path, &address) ||
-        bind(door->fd, (struct sockaddr *)&address, sizeof address) || chmod(door->path, 0600) ||
-        listen(door->fd, BACKLOG))
-        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s: %s", door->path, strerror(errno));
+    out->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (out->fd < 0 || !address_of(out->path, &address) ||
+        bind(out->fd, (struct sockaddr *)&address, sizeof address) || chmod(out->path, 0600) ||
+        listen(out->fd, BACKLOG))
+        return banyan_fail(err, BANYAN_SYSTEM_ERROR, "%s: %s", out->path, strerror(errno));
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_status_open(banyan_status_door *door, const char *folder, const banyan_secret *secret,
+banyan_status banyan_status_open(banyan_status_socket *out, const char *folder, const banyan_secret *secret,
                                  int rank, banyan_error *err)
 {
     banyan_status status = BANYAN_SYSTEM_ERROR;
 
-    *door = (banyan_status_door){.fd = -1};
-    name_group(secret, door->group);
-    snprintf(door->path, sizeof door->path, "%s/%s-%d-%d", folder, door->group, rank, (int)getpid());
+    *out = (banyan_status_socket){.fd = -1};
+    name_group(secret, out->group);
+    snprintf(out->path, sizeof out->path, "%s/%s-%d-%d", folder, out->group, rank, (int)getpid());
     /* The last of another job may take the folder away in between. */
     for (int i = 0; i < TRIES && status; i++) {
         status = make_folder(folder, err);
         if (status)
             break;
-        status = listen_at(door, err);
-        if (status && door->fd >= 0)
-            close(door->fd);
+        status = listen_at(out, err);
+        if (status && out->fd >= 0)
+            close(out->fd);
     }
     if (status) {
-        *door = (banyan_status_door){.fd = -1};
+        *out = (banyan_status_socket){.fd = -1};
         return status;
     }
     banyan_status_sweep(folder);
     return BANYAN_SUCCESS;
 }
 
-void banyan_status_close(banyan_status_door *door)
+void banyan_status_close(banyan_status_socket *status)
 {
-    char *slash = strrchr(door->path, '/');
+    char *slash = strrchr(status->path, '/');
 
-    if (door->fd < 0)
+    if (status->fd < 0)
         return;
-    close(door->fd);
-    unlink(door->path);
+    close(status->fd);
+    unlink(status->path);
     if (slash) {
         *slash = 0;
-        rmdir(door->path); /* only the last one succeeds */
+        rmdir(status->path); /* only the last one succeeds */
     }
-    *door = (banyan_status_door){.fd = -1};
+    *status = (banyan_status_socket){.fd = -1};
 }

@@ -23,16 +23,16 @@ typedef struct {
     int fd; /* -1: closed */
     char path[108];
     char group[BANYAN_STATUS_GROUP_TEXT];
-} banyan_status_door;
+} banyan_status_socket;
 
 /* The user's folder; the setting's value where that is not empty. 'off', and what is too long for a socket's
  * address, give an empty text. */
 void banyan_status_folder(const char *setting, char out[BANYAN_STATUS_FOLDER_TEXT]);
 
-/* Opens the door and sweeps the folder. Nobody needs it to work: a failure is for the log. */
-banyan_status banyan_status_open(banyan_status_door *door, const char *folder, const banyan_secret *secret,
+/* Opens the socket and sweeps the folder. Nobody needs it to work: a failure is for the log. */
+banyan_status banyan_status_open(banyan_status_socket *out, const char *folder, const banyan_secret *secret,
                                  int rank, banyan_error *err);
-void banyan_status_close(banyan_status_door *door); /* and removes the socket */
+void banyan_status_close(banyan_status_socket *status); /* and removes the socket */
 
 /* Removes sockets of processes that are gone; returns how many. */
 int banyan_status_sweep(const char *folder);

@@ -44,7 +44,7 @@ static void write_report(banyan_control *control, banyan_text *text)
     banyan_control_count_bytes(control, &mine.control_bytes_in, &mine.control_bytes_out);
     banyan_text_add(text,
                     "{\"format\":\"banyan-rank-status\",\"version\":1,\"group\":\"%s\",\"size\":%d,\"self\":",
-                    control->status_door.group, control->size);
+                    control->status_socket.group, control->size);
     add_state(text, &control->cards[control->rank], control->rank, &mine, 0);
     banyan_text_add(text, ",\"peers\":[");
     for (int i = 0; i < control->size; i++)
@@ -143,7 +143,7 @@ void banyan_control_watch_status(banyan_control *control, int is_watched)
 {
     struct epoll_event event = {.events = EPOLLIN, .data = {.u64 = KEY_STATUS}};
 
-    epoll_ctl(control->epoll, is_watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, control->status_door.fd, &event);
+    epoll_ctl(control->epoll, is_watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, control->status_socket.fd, &event);
     control->is_status_paused = !is_watched;
 }
 
@@ -152,7 +152,7 @@ void banyan_control_answer_status(banyan_control *control)
     int fd;
 
     banyan_control_go_on_answering(control); /* those who have been too slow make room */
-    while ((fd = accept4(control->status_door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+    while ((fd = accept4(control->status_socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
         if (is_welcome(fd) && control->answer_count < MOST_ANSWERS)
             answer(control, fd);
         else

@@ -41,7 +41,7 @@ banyan_status banyan_world_create(const banyan_world_options *options, banyan_se
                                   banyan_world **out, banyan_error *err);
 void banyan_world_destroy(banyan_world *world); /* accepts NULL */
 
-/* For meetings: makes the door on this interface and writes its address onto the card. */
+/* For meetings: makes the listening socket on this interface and writes its address onto the card. */
 banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
                                  banyan_error *err);
 
@@ -76,7 +76,7 @@ int banyan_world_rank(const banyan_world *world);
 int banyan_world_size(const banyan_world *world);
 const banyan_card *banyan_world_cards(const banyan_world *world);
 
-/* The group's own secret: for its doors. */
+/* The group's own secret: for its listeners. */
 void banyan_world_copy_secret(const banyan_world *world, banyan_secret *out);
 
 /* A secret for a group that comes from this one: the same on all ranks. */

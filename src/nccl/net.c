@@ -133,7 +133,7 @@ nccl_result banyan_nccl_net_init(nccl_logger logger)
 static banyan_status open_listener(listening_end *end, unsigned char *handle, banyan_error *err)
 {
     const banyan_nccl_device *device = banyan_nccl_device_get(err);
-    banyan_door_handler handler = {.context = end, .ask = ask, .take = take};
+    banyan_listener_handler handler = {.context = end, .ask = ask, .take = take};
     banyan_secret told = {{0}}, secret;
     banyan_status status =
         device ? banyan_auth_random(told.bytes, sizeof told.bytes, err) : BANYAN_INVALID_USAGE;

@@ -47,7 +47,7 @@ typedef struct {
     banyan_topology_builder builder;
 } reader;
 
-/* The one door to the builder's links, because the cap here is lower than its own. */
+/* The one way to the builder's links, because the cap here is lower than its own. */
 static void link(reader *in, int src, int dst, double bytes_per_s, double latency_s)
 {
     if (!in->builder.status && in->builder.topology->link_count >= BANYAN_IMPORT_MAX_LINKS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/train.c: the list of all policies, and the door through which each decides and is judged. */
+/* train/train.c: the list of all policies, and the functions through which each decides and is judged. */
 #include "train/train.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transport/listener.c: an epoll set of its own for the doors and those who stand there, so that whoever owns
- * the listener watches one descriptor. */
+/* transport/listener.c: an epoll set of its own for the listening sockets and for connections that wait, so
+ * that whoever owns the listener watches one descriptor. */
 #include "transport/listener.h"
 
 #include <assert.h>
@@ -25,14 +25,14 @@ typedef struct {
 } visitor;
 
 struct banyan_listener {
-    int door_count, epoll;
-    int doors[BANYAN_INTERFACES]; /* sockets that listen */
+    int socket_count, epoll;
+    int sockets[BANYAN_INTERFACES]; /* sockets that listen */
     banyan_address addresses[BANYAN_INTERFACES];
     banyan_secret secret;
-    banyan_door_handler handler;
+    banyan_listener_handler handler;
     int64_t timeout_ns;
     int most_visitors, visitor_count;
-    int is_paused; /* the doors are not watched until somebody leaves, or until: */
+    int is_paused; /* the sockets are not watched until a connection leaves, or until: */
     int64_t paused_until_ns;
     _Atomic int wrong_secret_count, unproven_count, shortage_count, shortage;
     _Atomic int idle_count; /* that have had their tenure and proven nothing */
@@ -47,32 +47,32 @@ static int watch(int epoll, int operation, int fd, uint32_t events, uint64_t key
 }
 
 /* Doors come after the visitors in the epoll set. */
-static int watch_door(banyan_listener *listener, int door)
+static int watch_socket(banyan_listener *listener, int index)
 {
-    return watch(listener->epoll, EPOLL_CTL_ADD, listener->doors[door], EPOLLIN,
-                 (uint64_t)(BANYAN_LISTENER_UNPROVEN + door));
+    return watch(listener->epoll, EPOLL_CTL_ADD, listener->sockets[index], EPOLLIN,
+                 (uint64_t)(BANYAN_LISTENER_UNPROVEN + index));
 }
 
 banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
                                   int high_port, banyan_error *err)
 {
-    int door = listener->door_count;
+    int index = listener->socket_count;
     banyan_status status;
 
-    assert(door < BANYAN_INTERFACES);
-    status = banyan_socket_listen(address, low_port, high_port, &listener->doors[door],
-                                  &listener->addresses[door], err);
+    assert(index < BANYAN_INTERFACES);
+    status = banyan_socket_listen(address, low_port, high_port, &listener->sockets[index],
+                                  &listener->addresses[index], err);
     if (status)
         return status;
-    listener->door_count++;
-    return watch_door(listener, door)
+    listener->socket_count++;
+    return watch_socket(listener, index)
                ? BANYAN_SUCCESS
                : banyan_fail(err, BANYAN_SYSTEM_ERROR, "cannot watch a socket: %s", strerror(errno));
 }
 
 banyan_status banyan_listener_create(const banyan_address *address, int low_port, int high_port,
                                      const banyan_secret *secret, int timeout_ms,
-                                     const banyan_door_handler *handler, banyan_listener **out,
+                                     const banyan_listener_handler *handler, banyan_listener **out,
                                      banyan_error *err)
 {
     banyan_listener *listener = banyan_alloc(1, sizeof *listener);
@@ -107,8 +107,8 @@ void banyan_listener_destroy(banyan_listener *listener)
     for (int i = 0; i < BANYAN_LISTENER_UNPROVEN; i++)
         if (listener->visitors[i].fd >= 0)
             close(listener->visitors[i].fd);
-    for (int i = 0; i < listener->door_count; i++)
-        close(listener->doors[i]);
+    for (int i = 0; i < listener->socket_count; i++)
+        close(listener->sockets[i]);
     if (listener->epoll >= 0)
         close(listener->epoll);
     banyan_auth_forget(listener, sizeof *listener);
@@ -137,9 +137,9 @@ const banyan_address *banyan_listener_address(const banyan_listener *listener)
     return &listener->addresses[0];
 }
 
-const banyan_address *banyan_listener_door(const banyan_listener *listener, int door)
+const banyan_address *banyan_listener_address_of(const banyan_listener *listener, int index)
 {
-    return door < listener->door_count ? &listener->addresses[door] : NULL;
+    return index < listener->socket_count ? &listener->addresses[index] : NULL;
 }
 
 int banyan_listener_descriptor(const banyan_listener *listener)
@@ -173,22 +173,22 @@ const char *banyan_listener_describe_strangers(const banyan_listener *listener,
     return buffer;
 }
 
-static void pause_doors(banyan_listener *listener, int64_t until_ns)
+static void pause_accepting(banyan_listener *listener, int64_t until_ns)
 {
-    for (int i = 0; i < listener->door_count && !listener->is_paused; i++)
-        epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->doors[i], NULL);
+    for (int i = 0; i < listener->socket_count && !listener->is_paused; i++)
+        epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->sockets[i], NULL);
     listener->is_paused = 1;
     listener->paused_until_ns = until_ns;
 }
 
-static void resume_doors(banyan_listener *listener)
+static void resume_accepting(banyan_listener *listener)
 {
-    for (int i = 0; i < listener->door_count && listener->is_paused; i++)
-        watch_door(listener, i);
+    for (int i = 0; i < listener->socket_count && listener->is_paused; i++)
+        watch_socket(listener, i);
     listener->is_paused = 0;
 }
 
-/* The socket leaves the door: closed, or handed on. */
+/* The socket leaves the listener: closed, or handed on. */
 static int release(banyan_listener *listener, visitor *v)
 {
     int fd = v->fd;
@@ -197,7 +197,7 @@ static int release(banyan_listener *listener, visitor *v)
     banyan_auth_forget(&v->handshake, sizeof v->handshake);
     v->fd = -1;
     listener->visitor_count--;
-    resume_doors(listener);
+    resume_accepting(listener);
     return fd;
 }
 
@@ -320,11 +320,11 @@ static int make_room(banyan_listener *listener)
 }
 
 /* The others wait in the kernel's queue. */
-static int has_room(banyan_listener *listener, int door)
+static int has_room(banyan_listener *listener, int index)
 {
     if (listener->visitor_count < listener->most_visitors)
         return 1;
-    return banyan_socket_wait(listener->doors[door], POLLIN, 0) && make_room(listener);
+    return banyan_socket_wait(listener->sockets[index], POLLIN, 0) && make_room(listener);
 }
 
 static void note_shortage(banyan_listener *listener, int error)
@@ -339,23 +339,23 @@ static int is_full(const banyan_listener *listener)
 }
 
 /* As many as there may be at once, and then the others have their turn. */
-static void open_door(banyan_listener *listener, int door)
+static void accept_all(banyan_listener *listener, int index)
 {
     for (int i = 0; i < listener->most_visitors && !is_full(listener); i++) {
         banyan_address from;
         int fd;
 
-        if (!has_room(listener, door)) {
-            pause_doors(listener, banyan_clock_ns() + tenure_ns(listener));
+        if (!has_room(listener, index)) {
+            pause_accepting(listener, banyan_clock_ns() + tenure_ns(listener));
             return;
         }
-        fd = banyan_socket_accept(listener->doors[door], &from);
+        fd = banyan_socket_accept(listener->sockets[index], &from);
         if (fd >= 0) {
             admit(listener, fd, &from);
         } else if (banyan_socket_is_shortage(errno)) {
             note_shortage(listener, errno);
             if (!make_room(listener)) {
-                pause_doors(listener, banyan_clock_ns() + tenure_ns(listener));
+                pause_accepting(listener, banyan_clock_ns() + tenure_ns(listener));
                 return;
             }
         } else if (errno != ECONNABORTED && errno != EINTR) {
@@ -392,9 +392,9 @@ void banyan_listener_progress(banyan_listener *listener)
     close_late(listener, now_ns);
     for (int i = 0; i < count; i++)
         if (events[i].data.u64 >= BANYAN_LISTENER_UNPROVEN && !listener->is_paused)
-            open_door(listener, (int)(events[i].data.u64 - BANYAN_LISTENER_UNPROVEN));
+            accept_all(listener, (int)(events[i].data.u64 - BANYAN_LISTENER_UNPROVEN));
     if (listener->is_paused && now_ns >= listener->paused_until_ns)
-        resume_doors(listener);
+        resume_accepting(listener);
 }
 
 int64_t banyan_listener_deadline_ns(const banyan_listener *listener)

@@ -26,18 +26,18 @@ typedef struct {
     banyan_status (*ask)(void *context, const banyan_hello *hello);
     /* The connection is the handler's now. */
     void (*take)(void *context, const banyan_hello *hello, int socket);
-    /* Whether nobody can be taken now: those who stand there wait. NULL: never. */
+    /* Whether nobody can be taken now: connections wait. NULL: never. */
     int (*is_full)(void *context);
-} banyan_door_handler;
+} banyan_listener_handler;
 
 /* A handshake may take up to timeout_ms. */
 banyan_status banyan_listener_create(const banyan_address *address, int low_port, int high_port,
                                      const banyan_secret *secret, int timeout_ms,
-                                     const banyan_door_handler *handler, banyan_listener **out,
+                                     const banyan_listener_handler *handler, banyan_listener **out,
                                      banyan_error *err);
 void banyan_listener_destroy(banyan_listener *listener); /* accepts NULL */
 
-/* One more door, on another interface; its address becomes door 1, 2, ... At most BANYAN_INTERFACES in
+/* One more socket, on another interface; its index is 1, 2, ... At most BANYAN_INTERFACES in
  * all. */
 banyan_status banyan_listener_add(banyan_listener *listener, const banyan_address *address, int low_port,
                                   int high_port, banyan_error *err);
@@ -51,11 +51,11 @@ void banyan_listener_set_timeout(banyan_listener *listener, int timeout_ms);
 /* Where descriptors are few, fewer than BANYAN_LISTENER_UNPROVEN may be unproven at once; at least one. */
 void banyan_listener_set_unproven(banyan_listener *listener, int most);
 
-/* The first door's. */
+/* The first socket's. */
 const banyan_address *banyan_listener_address(const banyan_listener *listener);
 
-/* NULL: there is no such door. */
-const banyan_address *banyan_listener_door(const banyan_listener *listener, int door);
+/* NULL: there is no such socket. */
+const banyan_address *banyan_listener_address_of(const banyan_listener *listener, int index);
 
 /* Readable when there is something to do; -1: listener is NULL. */
 int banyan_listener_descriptor(const banyan_listener *listener);

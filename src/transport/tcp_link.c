@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* transport/tcp_link.c: the life of a connection: begun by the member with the smaller number or handed over
- * by the door, shaken hands on, open, ended.
+ * by the listener, shaken hands on, open, ended.
  *
  * A connection that ends without a word makes its peer suspect; what becomes of that is tcp.c's. But as long
  * as nothing has come on it, and nothing but credit has left, nothing is lost with it: it is made again, and

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/fuzz/wire_handshake.c: whatever a stranger sends to a door: both sides of the handshake take it in
- * portions whose sizes are in the input, too. Without the secret nobody gets beyond the proof. */
+/* tests/fuzz/wire_handshake.c: whatever a stranger sends to a listener: both sides of the handshake take it
+ * in portions whose sizes are in the input, too. Without the secret nobody gets beyond the proof. */
 #include <stdlib.h>
 #include <string.h>
 

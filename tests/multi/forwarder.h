@@ -92,44 +92,45 @@ typedef struct {
     forwarder *f;
     int fd;
     treatment treatment;
-} forwarder_guest;
+} forwarder_accepted;
 
 static inline void *forwarder_join(void *argument)
 {
-    forwarder_guest *guest = argument;
-    int other = forwarder_dial(guest->f);
-    forwarder_way there = {guest->f, guest->treatment, guest->fd, other};
-    forwarder_way back = {guest->f, guest->treatment, other, guest->fd};
+    forwarder_accepted *accepted = argument;
+    int other = forwarder_dial(accepted->f);
+    forwarder_way there = {accepted->f, accepted->treatment, accepted->fd, other};
+    forwarder_way back = {accepted->f, accepted->treatment, other, accepted->fd};
     pthread_t thread;
 
     if (other >= 0) {
-        *(guest->treatment.is_back ? &there : &back) =
-            guest->treatment.is_back ? (forwarder_way){guest->f, {FORWARD, 0, 0}, guest->fd, other}
-                                     : (forwarder_way){guest->f, {FORWARD, 0, 0}, other, guest->fd};
+        *(accepted->treatment.is_back ? &there : &back) =
+            accepted->treatment.is_back ? (forwarder_way){accepted->f, {FORWARD, 0, 0}, accepted->fd, other}
+                                        : (forwarder_way){accepted->f, {FORWARD, 0, 0}, other, accepted->fd};
         if (!pthread_create(&thread, NULL, forwarder_carry, &back)) {
             forwarder_carry(&there);
             pthread_join(thread, NULL);
         }
         close(other);
     }
-    close(guest->fd);
-    free(guest);
+    close(accepted->fd);
+    free(accepted);
     return NULL;
 }
 
-static inline void forwarder_serve(forwarder *f, int door)
+static inline void forwarder_serve(forwarder *f, int listener)
 {
     alarm(JOB_SECONDS + 5);
     for (;;) {
-        forwarder_guest *guest = malloc(sizeof *guest);
+        forwarder_accepted *accepted = malloc(sizeof *accepted);
         pthread_t thread;
         int number;
 
-        *guest = (forwarder_guest){.f = f, .fd = accept(door, NULL, NULL)};
+        *accepted = (forwarder_accepted){.f = f, .fd = accept(listener, NULL, NULL)};
         number = atomic_fetch_add(&f->connections, 1);
         if (f->treatment_count)
-            guest->treatment = f->treatments[number < f->treatment_count ? number : f->treatment_count - 1];
-        if (guest->fd >= 0 && !pthread_create(&thread, NULL, forwarder_join, guest))
+            accepted->treatment =
+                f->treatments[number < f->treatment_count ? number : f->treatment_count - 1];
+        if (accepted->fd >= 0 && !pthread_create(&thread, NULL, forwarder_join, accepted))
             pthread_detach(thread);
     }
 }
@@ -140,18 +141,18 @@ static inline pid_t forwarder_start(forwarder *f)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t length = sizeof at;
-    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     pid_t process;
 
-    assert_true(!bind(door, (struct sockaddr *)&at, sizeof at) && !listen(door, 4096) &&
-                !getsockname(door, (struct sockaddr *)&at, &length));
+    assert_true(!bind(listener, (struct sockaddr *)&at, sizeof at) && !listen(listener, 4096) &&
+                !getsockname(listener, (struct sockaddr *)&at, &length));
     f->port = ntohs(at.sin_port);
     fflush(NULL);
     process = fork();
     assert_true(process >= 0);
     if (!process)
-        forwarder_serve(f, door);
-    close(door);
+        forwarder_serve(f, listener);
+    close(listener);
     return process;
 }
 

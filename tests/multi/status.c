@@ -199,15 +199,15 @@ TEST(calls_that_differ_are_named_with_their_ranks)
 
 TEST(a_folder_that_others_can_enter_is_not_used)
 {
-    banyan_status_door door;
+    banyan_status_socket place;
     banyan_secret secret = {{0}};
     banyan_error err = {""};
 
     assert_int_equal(mkdir(folder, 0755), 0);
     assert_int_equal(chmod(folder, 0755), 0);
-    assert_int_equal(banyan_status_open(&door, folder, &secret, 0, &err), BANYAN_SYSTEM_ERROR);
+    assert_int_equal(banyan_status_open(&place, folder, &secret, 0, &err), BANYAN_SYSTEM_ERROR);
     CHECK_SAYS(err, "is not a folder that we alone can enter");
-    banyan_status_close(&door);
+    banyan_status_close(&place);
     rmdir(folder);
 }
 

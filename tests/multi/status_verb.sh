@@ -51,11 +51,11 @@ wait $job 2> /dev/null
 if command -v python3 > /dev/null; then
     python3 - "$folder/status/0123456789ab-0-" << 'EOF' &
 import os, socket, sys
-door = socket.socket(socket.AF_UNIX)
-door.bind(sys.argv[1] + str(os.getpid()))
-door.listen()
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1] + str(os.getpid()))
+listener.listen()
 while True:
-    who, _ = door.accept()
+    who, _ = listener.accept()
     sent = who.send(b'{"format":"banyan-rank-status","version":1,"group":"0123456789ab","size":1,"self":{"rank":0},"peers":[')
     try:
         while True:

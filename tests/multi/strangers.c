@@ -14,8 +14,8 @@ typedef struct {
     banyan_secret secret;
 } target;
 
-/* Rank 0's door: its card went through the shared memory, with the secret that it made. */
-static target find_door(job_rank *self)
+/* Rank 0's listener: its card went through the shared memory, with the secret that it made. */
+static target find_address(job_rank *self)
 {
     banyan_card card;
     target t;
@@ -47,7 +47,7 @@ static int strangers_knock(job_rank *self)
     config.timeout_ms = CALL_MS;
     EXPECT(!banyan_comm_init_exchange(&comm, 2, self->rank, job_exchange, self, &config), "init");
     if (self->rank == 1) {
-        target t = find_door(self);
+        target t = find_address(self);
 
         memset(rubbish, 'x', sizeof rubbish);
         for (; made < 100; made++) {
@@ -84,7 +84,7 @@ static int other_version_knocks(job_rank *self)
 
     EXPECT(!banyan_comm_init_exchange(&comm, 2, self->rank, job_exchange, self, NULL), "init");
     if (self->rank == 1) {
-        target t = find_door(self);
+        target t = find_address(self);
 
         status =
             banyan_dial(&t.address, &t.secret, &hello, "rank 0", banyan_clock_ns() + 5000000000, &fd, &err);
@@ -126,7 +126,7 @@ static int liar_sends_rubbish(job_rank *self)
     EXPECT(!banyan_comm_init_exchange(&comm, 4, self->rank, job_exchange, self, &config), "init");
     if (self->rank == 3) {
         banyan_card card;
-        target t = find_door(self);
+        target t = find_address(self);
 
         banyan_card_read(self->memory->cards[2], &card, NULL);
         EXPECT(!banyan_dial(&card.address, &t.secret, &hello, "rank 2", banyan_clock_ns() + 5000000000, &fd,

@@ -44,7 +44,7 @@ static void take(void *context, const banyan_hello *hello, int fd)
 static void open_place(place *p)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
-    banyan_door_handler handler = {.context = p, .ask = ask, .take = take};
+    banyan_listener_handler handler = {.context = p, .ask = ask, .take = take};
 
     *p = (place){.taken = 0};
     banyan_auth_secret_from_text("place", &p->secret);
@@ -300,13 +300,13 @@ TEST(a_connection_that_is_reset_at_once_is_lost_and_not_refused)
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}}, at;
     struct linger now = {.l_onoff = 1};
     banyan_error err = {""};
-    int door, there, here;
+    int listener, there, here;
 
-    assert_int_equal(banyan_socket_listen(&local, 0, 0, &door, &at, NULL), 0);
+    assert_int_equal(banyan_socket_listen(&local, 0, 0, &listener, &at, NULL), 0);
     for (int is_closed_first = 0; is_closed_first < 2; is_closed_first++) {
         assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
-        assert_true(banyan_socket_wait(door, POLLIN, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
-        there = accept(door, NULL, NULL);
+        assert_true(banyan_socket_wait(listener, POLLIN, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
+        there = accept(listener, NULL, NULL);
         assert_true(there >= 0 && !setsockopt(there, SOL_SOCKET, SO_LINGER, &now, sizeof now));
         if (is_closed_first)
             assert_int_equal(shutdown(there, SHUT_WR), 0);
@@ -314,7 +314,7 @@ TEST(a_connection_that_is_reset_at_once_is_lost_and_not_refused)
         assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_PEER_LOST);
         close(here);
     }
-    close(door);
+    close(listener);
     assert_int_equal(banyan_socket_connect(&at, NULL, &here, NULL), 0);
     assert_true(banyan_socket_wait(here, POLLOUT, banyan_clock_ns() + TIMEOUT_MS * INT64_C(1000000)));
     assert_int_equal(banyan_socket_connected(here, &at, &err), BANYAN_SYSTEM_ERROR);

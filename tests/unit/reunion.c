@@ -35,7 +35,7 @@ static int come(int rank, int parent)
 
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends))
         return -1;
-    banyan_control_take_at_door(survivors[parent].control, &hello, ends[0]);
+    banyan_control_take_at_listener(survivors[parent].control, &hello, ends[0]);
     return ends[1];
 }
 

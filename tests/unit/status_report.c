@@ -13,7 +13,7 @@
 
 enum { RANKS = 4096, MOST_BYTES = 4 << 20 };
 
-/* The hub of a large group, as far as a report needs it, with a door that only this test knows. */
+/* The hub of a large group, as far as a report needs it, with a socket that only this test knows. */
 typedef struct {
     banyan_control control;
     struct sockaddr_un address;
@@ -38,17 +38,17 @@ static hub *make_hub(void)
     c->cards = cards;
     pthread_mutex_init(&c->lock, NULL);
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
-    c->status_door.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    c->status_socket.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     h->address.sun_family = AF_UNIX; /* without a name in any file system: the kernel chooses one */
-    assert_int_equal(bind(c->status_door.fd, (struct sockaddr *)&h->address, sizeof(sa_family_t)), 0);
-    assert_int_equal(listen(c->status_door.fd, 64), 0);
+    assert_int_equal(bind(c->status_socket.fd, (struct sockaddr *)&h->address, sizeof(sa_family_t)), 0);
+    assert_int_equal(listen(c->status_socket.fd, 64), 0);
     return h;
 }
 
 static void free_hub(hub *h)
 {
     banyan_control_drop_answers(&h->control);
-    close(h->control.status_door.fd);
+    close(h->control.status_socket.fd);
     close(h->control.epoll);
     pthread_mutex_destroy(&h->control.lock);
     banyan_free((void *)(size_t)h->control.cards);
@@ -65,7 +65,7 @@ static int knock(const hub *h)
     struct sockaddr_un address;
     socklen_t size = sizeof address;
 
-    assert_int_equal(getsockname(h->control.status_door.fd, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(getsockname(h->control.status_socket.fd, (struct sockaddr *)&address, &size), 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
     return fd;
 }

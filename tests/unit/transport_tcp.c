@@ -187,7 +187,7 @@ TEST(a_proof_cannot_be_used_again)
     assert_int_equal(banyan_handshake_take(&c, answer, bytes, NULL), BANYAN_MISMATCH);
 }
 
-/* Two members in one thread: the door of member 1 is served by the test. */
+/* Two members in one thread: the listener of member 1 is served by the test. */
 typedef struct {
     banyan_secret secret;
     banyan_address addresses[2];
@@ -241,7 +241,7 @@ static void meet_over(couple *c, int interfaces, int connections, size_t window)
 {
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
     banyan_address second = {.family = AF_INET, .bytes = {127, 0, 0, 2}};
-    banyan_door_handler handler = {.context = c, .ask = ask, .take = take};
+    banyan_listener_handler handler = {.context = c, .ask = ask, .take = take};
 
     memset(c, 0, sizeof *c);
     banyan_auth_secret_from_text("couple", &c->secret);
@@ -249,8 +249,8 @@ static void meet_over(couple *c, int interfaces, int connections, size_t window)
     c->addresses[1] = *banyan_listener_address(c->listener);
     if (interfaces == 2) {
         assert_int_equal(banyan_listener_add(c->listener, &second, 0, 0, NULL), 0);
-        c->others[1][0] = *banyan_listener_door(c->listener, 1);
-        assert_null(banyan_listener_door(c->listener, 2));
+        c->others[1][0] = *banyan_listener_address_of(c->listener, 1);
+        assert_null(banyan_listener_address_of(c->listener, 2));
     }
     for (int i = 0; i < 2; i++) {
         banyan_opening opening = {i, 2, &c->meetings[i]};
