@@ -28,7 +28,7 @@ import tempfile
 import scale_simulated as scale
 
 RESULTS = scale.ROOT / "bench/results/start_simulated.csv"
-FANOUT, DESCRIPTOR, HELLO, JOINED, READY = 16, 512, 64, 12, 8  # src/bootstrap/store.h, card.h; src/group/control.h
+FANOUT, DESCRIPTOR, HELLO, JOINED, READY = 16, 512, 64, 12, 8  # src/bootstrap/store.h, rank_record.h; src/group/control.h
 COLLECTIVES = ["allreduce", "reducescatter", "allgather", "broadcast", "reduce", "gather", "scatter", "alltoall"]
 STEPS = ["meet_s", "hand_s", "join_s", "plan_s", "reduce_s"]
 FIELDS = ["spec", "failures", "ranks", *STEPS, "plan_bytes", "root_out_bytes", "commit", "machine", "date"]

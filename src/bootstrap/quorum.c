@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "core/value.h"
 
 static const char at_least[] = "at_least:";

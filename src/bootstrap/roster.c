@@ -57,14 +57,14 @@ int banyan_roster_read(const unsigned char *in, size_t bytes, int size, uint64_t
     return 1;
 }
 
-void banyan_roster_write_card(unsigned char out[BANYAN_ROSTER_CARD_BYTES], int rank,
-                              const unsigned char card[BANYAN_CARD_BYTES])
+void banyan_roster_write_record(unsigned char out[BANYAN_ROSTER_RECORD_BYTES], int rank,
+                                const unsigned char record[BANYAN_RANK_RECORD_BYTES])
 {
     banyan_put32(out, (uint32_t)rank);
-    memcpy(out + 4, card, BANYAN_CARD_BYTES);
+    memcpy(out + 4, record, BANYAN_RANK_RECORD_BYTES);
 }
 
-int banyan_roster_read_card(const unsigned char in[BANYAN_ROSTER_CARD_BYTES], int count)
+int banyan_roster_read_record(const unsigned char in[BANYAN_ROSTER_RECORD_BYTES], int count)
 {
     uint32_t rank = banyan_get32(in);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/roster.h: the messages of survivors that make a group of their own: who has come, who is in it,
- * and the cards of some of its members. Readers take foreign bytes; all of them refuse what names a rank that
- * is not there. */
+ * and the records of some of its members. Readers take foreign bytes; all of them refuse what names a rank
+ * that is not there. */
 #ifndef BANYAN_BOOTSTRAP_ROSTER_H
 #define BANYAN_BOOTSTRAP_ROSTER_H
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 
 /* One change: a rank of the old group can be reached through the sender, or no longer. */
 #define BANYAN_ROSTER_CHANGE_BYTES 4
@@ -22,11 +22,11 @@ size_t banyan_roster_write(unsigned char *out, uint64_t number, const int *membe
 int banyan_roster_read(const unsigned char *in, size_t bytes, int size, uint64_t *number, int *members,
                        int *count);
 
-/* A member's card with its new rank. */
-#define BANYAN_ROSTER_CARD_BYTES (4 + BANYAN_CARD_BYTES)
-void banyan_roster_write_card(unsigned char out[BANYAN_ROSTER_CARD_BYTES], int rank,
-                              const unsigned char card[BANYAN_CARD_BYTES]);
-/* The new rank, below count, or -1; its card is behind the first four bytes. */
-int banyan_roster_read_card(const unsigned char in[BANYAN_ROSTER_CARD_BYTES], int count);
+/* A member's record with its new rank. */
+#define BANYAN_ROSTER_RECORD_BYTES (4 + BANYAN_RANK_RECORD_BYTES)
+void banyan_roster_write_record(unsigned char out[BANYAN_ROSTER_RECORD_BYTES], int rank,
+                                const unsigned char record[BANYAN_RANK_RECORD_BYTES]);
+/* The new rank, below count, or -1; its record is behind the first four bytes. */
+int banyan_roster_read_record(const unsigned char in[BANYAN_ROSTER_RECORD_BYTES], int count);
 
 #endif

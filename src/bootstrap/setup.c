@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "bootstrap/card.h"
 #include "bootstrap/quorum.h"
+#include "bootstrap/rank_record.h"
 #include "core/alloc.h"
 #include "core/near.h"
 #include "core/settings.h"

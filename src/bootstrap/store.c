@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bootstrap/store.c: the store where ranks meet, which is the root of the join tree.
  *
- *     rank r ── handshake, hello ──> store      rank r ── CARD ──> store
+ *     rank r ── handshake, hello ──> store      rank r ── RECORD ──> store
  *     store ── PARENT, and closes ──> rank r    rank r ── handshake, hello, ATTACH ──> its parent
- *     store ── CARDS, or FAILED ──> its children ──> theirs, ...       GOT comes back the same way
+ *     store ── RECORDS, or FAILED ──> its children ──> theirs, ...       GOT comes back the same way
  *
  * Every rank tells the store itself who it is, since that is the only address it knows; the store keeps the
  * connections of a few and sends the others to wait with a rank that has come before (bootstrap/join_tree.h).
- * All cards of n ranks are 513 n bytes, which the store and each parent send to at most 16 children.
+ * All records of n ranks are 513 n bytes, which the store and each parent send to at most 16 children.
  *
- * Who loses the connection to its parent before it has the cards visits the store again; its children do so
+ * Who loses the connection to its parent before it has the records visits the store again; its children do so
  * too. A parent says so when a child's connection ends (LOST), so the store knows who is there. It stays
- * until all have the cards, unless who started it knows that they have. */
+ * until all have the records, unless who started it knows that they have. */
 #include "bootstrap/store_internal.h"
 
 #include <errno.h>
@@ -41,12 +41,12 @@ struct banyan_store {
     int size; /* 0: nobody has come */
     int first_rank;
     banyan_join_tree tree;
-    int is_complete;      /* all have come */
-    int has_lost;         /* a child that may not have handed the cards on */
-    size_t card_bytes;    /* of the message below */
-    unsigned char *cards; /* CARDS: by rank; children of each; strangers */
-    uint32_t *ports;      /* by rank: where it takes children */
-    char *has_heard;      /* by rank: from the store itself, that the meeting has failed */
+    int is_complete;        /* all have come */
+    int has_lost;           /* a child that may not have handed the records on */
+    size_t record_bytes;    /* of the message below */
+    unsigned char *records; /* RECORDS: by rank; children of each; strangers */
+    uint32_t *ports;        /* by rank: where it takes children */
+    char *has_heard;        /* by rank: from the store itself, that the meeting has failed */
     banyan_status status;
     banyan_error reason;
 };
@@ -102,10 +102,10 @@ static void open_book(banyan_store *store, const banyan_hello *hello)
 
     store->size = size;
     store->first_rank = hello->from;
-    store->cards = banyan_alloc((size_t)size * CARDS_PER_RANK + BANYAN_STRANGERS_TEXT, 1);
+    store->records = banyan_alloc((size_t)size * RECORDS_PER_RANK + BANYAN_STRANGERS_TEXT, 1);
     store->has_heard = banyan_alloc((size_t)size, 1);
     store->ports = banyan_alloc((size_t)size, sizeof *store->ports);
-    if (status || !store->cards || !store->has_heard || !store->ports) {
+    if (status || !store->records || !store->has_heard || !store->ports) {
         refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
         return;
     }
@@ -164,12 +164,12 @@ static void note_timeout(banyan_store *store, int timeout_ms, int left_ms)
     banyan_listener_set_timeout(store->clients.listener, timeout_ms);
 }
 
-static unsigned char *card_of(const banyan_store *store, int rank)
+static unsigned char *record_of(const banyan_store *store, int rank)
 {
-    return store->cards + (size_t)rank * BANYAN_CARD_BYTES;
+    return store->records + (size_t)rank * BANYAN_RANK_RECORD_BYTES;
 }
 
-static int is_same_process(const banyan_card *one, const banyan_card *other)
+static int is_same_process(const banyan_rank_record *one, const banyan_rank_record *other)
 {
     return one->process == other->process && !strcmp(one->host, other->host) &&
            !strcmp(one->place, other->place);
@@ -188,13 +188,13 @@ static void send_failure(banyan_store *store, banyan_client *client, banyan_stat
 }
 
 /* Another process has come as the same rank before. */
-static void refuse_second(banyan_store *store, banyan_client *client, const banyan_card *old,
-                          const banyan_card *card)
+static void refuse_second(banyan_store *store, banyan_client *client, const banyan_rank_record *old,
+                          const banyan_rank_record *record)
 {
     char sentence[400];
 
     snprintf(sentence, sizeof sentence, "two processes say that they are rank %d: %d on %s and %d on %s",
-             client->rank, old->process, old->host, card->process, card->host);
+             client->rank, old->process, old->host, record->process, record->host);
     if (!store->is_complete)
         refuse(store, BANYAN_MISMATCH, sentence);
     else
@@ -208,7 +208,7 @@ static void send_parent(banyan_store *store, banyan_client *client, int parent)
 
     banyan_put32(body, store->ports[parent]);
     banyan_put32(body + 4, (uint32_t)store->tree.nodes[parent].visit);
-    memcpy(body + PARENT_HEAD, card_of(store, parent), BANYAN_CARD_BYTES);
+    memcpy(body + PARENT_HEAD, record_of(store, parent), BANYAN_RANK_RECORD_BYTES);
     banyan_clients_send(&store->clients, client, PARENT, body, sizeof body);
     client->is_dismissed = 1;
 }
@@ -222,19 +222,19 @@ static void add_rank(banyan_store *store, banyan_client *client)
     store->is_complete = store->tree.count == store->size;
 }
 
-static void take_card(banyan_store *store, banyan_client *client, const unsigned char *body, size_t bytes)
+static void take_record(banyan_store *store, banyan_client *client, const unsigned char *body, size_t bytes)
 {
-    banyan_card old = {0}, card = {0};
-    int visit = bytes == CARD_MESSAGE ? (int)(banyan_get32(body + 12) & INT32_MAX) : 0;
+    banyan_rank_record old = {0}, record = {0};
+    int visit = bytes == RECORD_MESSAGE ? (int)(banyan_get32(body + 12) & INT32_MAX) : 0;
 
-    if (!visit || client->visit || banyan_card_read(body + CARD_HEAD, &card, NULL)) {
+    if (!visit || client->visit || banyan_rank_record_read(body + RECORD_HEAD, &record, NULL)) {
         banyan_channel_fini(&client->channel);
         return;
     }
     if (is_there(store, client->rank)) {
-        banyan_card_read(card_of(store, client->rank), &old, NULL);
-        if (!is_same_process(&old, &card)) {
-            refuse_second(store, client, &old, &card);
+        banyan_rank_record_read(record_of(store, client->rank), &old, NULL);
+        if (!is_same_process(&old, &record)) {
+            refuse_second(store, client, &old, &record);
             return;
         }
         if (visit <= store->tree.nodes[client->rank].visit) { /* an older connection, read later */
@@ -245,9 +245,9 @@ static void take_card(banyan_store *store, banyan_client *client, const unsigned
     }
     client->visit = visit;
     if (store->is_complete)
-        return; /* it has lost the connection to its parent, and gets all cards here */
+        return; /* it has lost the connection to its parent, and gets all records here */
     note_timeout(store, (int)(banyan_get32(body) & INT32_MAX), (int)(banyan_get32(body + 4) & INT32_MAX));
-    memcpy(card_of(store, client->rank), body + CARD_HEAD, BANYAN_CARD_BYTES);
+    memcpy(record_of(store, client->rank), body + RECORD_HEAD, BANYAN_RANK_RECORD_BYTES);
     store->ports[client->rank] = banyan_get32(body + 8);
     add_rank(store, client);
 }
@@ -259,8 +259,8 @@ static void hear(void *context, banyan_client *client, int type, const unsigned 
 
     if (store->status)
         return;
-    if (type == CARD)
-        take_card(store, client, body, bytes);
+    if (type == RECORD)
+        take_record(store, client, body, bytes);
     else if (type == GOT)
         client->has_got = client->is_told;
     else if (lost < (uint32_t)store->size)
@@ -281,7 +281,7 @@ static void name_missing(banyan_store *store)
     refuse(store, BANYAN_TIMEOUT, sentence);
 }
 
-/* Everybody's cards, or why there are none. */
+/* Everybody's records, or why there are none. */
 static void tell(banyan_store *store, banyan_client *client)
 {
     if (client->channel.fd < 0 || client->is_told || client->is_dismissed)
@@ -291,7 +291,7 @@ static void tell(banyan_store *store, banyan_client *client)
         if (store->has_heard && client->rank < store->size)
             store->has_heard[client->rank] = 1;
     } else if (store->is_complete && client->visit) {
-        banyan_clients_send(&store->clients, client, CARDS, store->cards, store->card_bytes);
+        banyan_clients_send(&store->clients, client, RECORDS, store->records, store->record_bytes);
         client->is_told = 1;
     }
 }
@@ -336,7 +336,7 @@ static void destroy(banyan_store *store)
     if (store->wake >= 0)
         close(store->wake);
     banyan_join_tree_fini(&store->tree);
-    banyan_free(store->cards);
+    banyan_free(store->records);
     banyan_free(store->ports);
     banyan_free(store->has_heard);
     banyan_free(store);
@@ -347,8 +347,8 @@ static int has_everybody_heard(const banyan_store *store)
     return store->has_heard && !memchr(store->has_heard, 0, (size_t)store->size);
 }
 
-/* Whether the cards may still be on their way to somebody. */
-static int is_anybody_without_cards(const banyan_store *store)
+/* Whether the records may still be on their way to somebody. */
+static int is_anybody_without_records(const banyan_store *store)
 {
     for (size_t i = 0; i < store->clients.count; i++)
         if (!store->clients.list[i].has_got)
@@ -374,22 +374,22 @@ static void linger(banyan_store *store)
     }
 }
 
-static void write_cards(banyan_store *store)
+static void write_records(banyan_store *store)
 {
-    unsigned char *counts = card_of(store, store->size);
+    unsigned char *counts = record_of(store, store->size);
 
     for (int i = 0; i < store->size; i++)
         counts[i] = (unsigned char)store->tree.nodes[i].child_count;
-    store->card_bytes = (size_t)store->size * CARDS_PER_RANK;
-    store->card_bytes += strlen(banyan_listener_describe_strangers(store->clients.listener,
-                                                                   (char *)store->cards + store->card_bytes));
+    store->record_bytes = (size_t)store->size * RECORDS_PER_RANK;
+    store->record_bytes += strlen(banyan_listener_describe_strangers(
+        store->clients.listener, (char *)store->records + store->record_bytes));
 }
 
 static void hand_out(banyan_store *store)
 {
-    write_cards(store);
+    write_records(store);
     tell_all(store);
-    while (may_go_on(store) && is_anybody_without_cards(store)) {
+    while (may_go_on(store) && is_anybody_without_records(store)) {
         attend(store);
         tell_all(store);
     }

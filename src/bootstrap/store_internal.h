@@ -7,23 +7,25 @@
 #include "bootstrap/store.h"
 
 enum {
-    CARD = 1, /* to the store: time-out, what is left of it, port for children, number of this visit; card */
-    PARENT,   /* from it: where to wait: the parent's port, the number of its visit; its card */
-    ATTACH,   /* to the parent: the number of its visit, and of the own one */
-    LOST,     /* to the parent, up to the store: a rank whose connection has ended, and its visit */
-    CARDS,  /* to the children, down to all: all cards; per rank a byte, its number of children; strangers */
+    RECORD =
+        1,  /* to the store: time-out, what is left of it, port for children, number of this visit; record */
+    PARENT, /* from it: where to wait: the parent's port, the number of its visit; its record */
+    ATTACH, /* to the parent: the number of its visit, and of the own one */
+    LOST,   /* to the parent, up to the store: a rank whose connection has ended, and its visit */
+    /* to the children, down to all: all records; per rank a byte, its number of children; strangers */
+    RECORDS,
     FAILED, /* to the children, down to all: a status and a sentence */
-    GOT     /* to the parent: this rank and all below it have the cards */
+    GOT     /* to the parent: this rank and all below it have the records */
 };
 enum {
-    CARD_HEAD = 16,
-    CARD_MESSAGE = CARD_HEAD + BANYAN_CARD_BYTES,
+    RECORD_HEAD = 16,
+    RECORD_MESSAGE = RECORD_HEAD + BANYAN_RANK_RECORD_BYTES,
     PARENT_HEAD = 8,
-    PARENT_MESSAGE = PARENT_HEAD + BANYAN_CARD_BYTES,
+    PARENT_MESSAGE = PARENT_HEAD + BANYAN_RANK_RECORD_BYTES,
     PAIR_MESSAGE = 8, /* ATTACH and LOST */
-    CARDS_PER_RANK = BANYAN_CARD_BYTES + 1,
+    RECORDS_PER_RANK = BANYAN_RANK_RECORD_BYTES + 1,
     FAILED_HEAD = 4,
-    MOST_MESSAGE = BANYAN_MAX_RANKS * CARDS_PER_RANK + BANYAN_STRANGERS_TEXT
+    MOST_MESSAGE = BANYAN_MAX_RANKS * RECORDS_PER_RANK + BANYAN_STRANGERS_TEXT
 };
 
 #endif

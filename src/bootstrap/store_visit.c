@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/store_visit.c: a rank's visit to the store where ranks meet (store.c): it brings its card, waits
- * for everybody's with the store or with the parent that the store names, and hands on to its own children
- * what it hears. A connection that is lost before is made again, beginning with the store. */
+/* bootstrap/store_visit.c: a rank's visit to the store where ranks meet (store.c): it brings its record,
+ * waits for everybody's with the store or with the parent that the store names, and hands on to its own
+ * children what it hears. A connection that is lost before is made again, beginning with the store. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@
 
 typedef struct {
     banyan_store_visit *given;
-    banyan_card *cards;
+    banyan_rank_record *records;
     int size, rank;
     int64_t deadline_ns;
     int number;         /* of this visit to the store */
     int is_with_parent; /* up leads to a parent; else to the store */
     banyan_channel up;
     banyan_clients children;
-    unsigned char *table; /* CARDS for children; NULL: they have not come, or there are no children */
+    unsigned char *table; /* RECORDS for children; NULL: they have not come, or there are no children */
     size_t table_bytes;
     int wanted, got_count; /* children that are to get them, and that have */
 } visitor;
@@ -57,7 +57,7 @@ static void tell_child(visitor *v, banyan_client *child)
 {
     if (!v->table || !child->visit || child->is_told)
         return;
-    banyan_clients_send(&v->children, child, CARDS, v->table, v->table_bytes);
+    banyan_clients_send(&v->children, child, RECORDS, v->table, v->table_bytes);
     child->is_told = 1;
 }
 
@@ -100,7 +100,7 @@ static void lose(void *context, const banyan_client *child)
 
 /* Rank 0 takes no children: its process mostly serves the store. Nor does a rank that cannot listen; it says
  * so by port 0. */
-static void open_children(visitor *v, const banyan_card *mine)
+static void open_children(visitor *v, const banyan_rank_record *mine)
 {
     banyan_client_handler handler = {v, ask, NULL, hear, lose};
     banyan_address address = mine->address;
@@ -147,17 +147,17 @@ static banyan_status send_up(visitor *v, int type, const void *body, size_t byte
     return status ? status : banyan_channel_send_all(&v->up, v->deadline_ns, err);
 }
 
-static banyan_status send_card(visitor *v, const banyan_card *mine, banyan_error *err)
+static banyan_status send_record(visitor *v, const banyan_rank_record *mine, banyan_error *err)
 {
     int64_t left_ms = (v->deadline_ns - banyan_clock_ns()) / 1000000;
-    unsigned char message[CARD_MESSAGE];
+    unsigned char message[RECORD_MESSAGE];
 
     banyan_put32(message, (uint32_t)v->given->timeout_ms);
     banyan_put32(message + 4, left_ms > 0 ? (uint32_t)left_ms : 0);
     banyan_put32(message + 8, v->children.listener ? banyan_listener_address(v->children.listener)->port : 0);
     banyan_put32(message + 12, (uint32_t)v->number);
-    banyan_card_write(mine, message + CARD_HEAD);
-    return send_up(v, CARD, message, sizeof message, err);
+    banyan_rank_record_write(mine, message + RECORD_HEAD);
+    return send_up(v, RECORD, message, sizeof message, err);
 }
 
 static banyan_status dial(visitor *v, const banyan_address *to, const char *other, int is_again,
@@ -180,10 +180,10 @@ static banyan_status go_to_parent(visitor *v, const unsigned char *body, size_t 
 {
     unsigned char attachment[PAIR_MESSAGE];
     int64_t now_ns = banyan_clock_ns();
-    banyan_card parent;
+    banyan_rank_record parent;
     banyan_status status;
 
-    if (bytes != PARENT_MESSAGE || banyan_card_read(body + PARENT_HEAD, &parent, err))
+    if (bytes != PARENT_MESSAGE || banyan_rank_record_read(body + PARENT_HEAD, &parent, err))
         return banyan_fail(err, BANYAN_REMOTE_ERROR, "it names no parent");
     parent.address.port = (uint16_t)banyan_get32(body);
     *parent_rank = parent.rank;
@@ -213,20 +213,21 @@ static banyan_status wait_with_parent(visitor *v, int *type, const unsigned char
 
 /* ---- What comes down. */
 
-/* All cards, of which a copy goes to the children. */
-static banyan_status take_cards(visitor *v, const unsigned char *body, size_t bytes, banyan_error *err)
+/* All records, of which a copy goes to the children. */
+static banyan_status take_records(visitor *v, const unsigned char *body, size_t bytes, banyan_error *err)
 {
-    size_t of_cards = (size_t)v->size * BANYAN_CARD_BYTES, fixed = (size_t)v->size * CARDS_PER_RANK;
+    size_t of_records = (size_t)v->size * BANYAN_RANK_RECORD_BYTES,
+           fixed = (size_t)v->size * RECORDS_PER_RANK;
     banyan_status status = BANYAN_SUCCESS;
 
     if (bytes < fixed || bytes - fixed >= BANYAN_STRANGERS_TEXT)
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent %zu bytes of cards",
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent %zu bytes of records",
                            bytes);
     for (int i = 0; i < v->size && !status; i++)
-        status = banyan_card_read(body + (size_t)i * BANYAN_CARD_BYTES, &v->cards[i], err);
+        status = banyan_rank_record_read(body + (size_t)i * BANYAN_RANK_RECORD_BYTES, &v->records[i], err);
     memcpy(v->given->strangers, body + fixed, bytes - fixed);
     v->given->strangers[bytes - fixed] = '\0';
-    v->wanted = body[of_cards + (size_t)v->rank];
+    v->wanted = body[of_records + (size_t)v->rank];
     if (status || !v->wanted)
         return status;
     v->table = banyan_alloc(bytes, 1);
@@ -247,12 +248,12 @@ static banyan_status take_failure(visitor *v, const unsigned char *body, size_t 
                        (const char *)body + FAILED_HEAD);
 }
 
-static banyan_status talk(visitor *v, const banyan_card *mine, banyan_error *err)
+static banyan_status talk(visitor *v, const banyan_rank_record *mine, banyan_error *err)
 {
     const unsigned char *body = NULL;
     size_t bytes = 0;
     int type = 0;
-    banyan_status status = send_card(v, mine, err);
+    banyan_status status = send_record(v, mine, err);
 
     if (!status)
         status = await(v, v->deadline_ns, &type, &body, &bytes, err);
@@ -264,8 +265,8 @@ static banyan_status talk(visitor *v, const banyan_card *mine, banyan_error *err
         status = wait_with_parent(v, &type, &body, &bytes, err);
     if (status)
         return status;
-    if (type == CARDS)
-        return take_cards(v, body, bytes, err);
+    if (type == RECORDS)
+        return take_records(v, body, bytes, err);
     if (type == FAILED && bytes >= FAILED_HEAD)
         return take_failure(v, body, bytes, err);
     return banyan_fail(err, BANYAN_REMOTE_ERROR, "the place where ranks meet sent rubbish");
@@ -273,7 +274,7 @@ static banyan_status talk(visitor *v, const banyan_card *mine, banyan_error *err
 
 /* ---- The visit. */
 
-static banyan_status visit_once(visitor *v, banyan_card *mine, banyan_error *err)
+static banyan_status visit_once(visitor *v, banyan_rank_record *mine, banyan_error *err)
 {
     banyan_store_visit *given = v->given;
     char text[BANYAN_ADDRESS_TEXT], other[BANYAN_ADDRESS_TEXT + 40];
@@ -295,7 +296,7 @@ static banyan_status visit_once(visitor *v, banyan_card *mine, banyan_error *err
     return status ? status : talk(v, mine, err);
 }
 
-static banyan_status visit(visitor *v, banyan_card *mine, banyan_error *err)
+static banyan_status visit(visitor *v, banyan_rank_record *mine, banyan_error *err)
 {
     struct timespec pause = {.tv_nsec = RETRY_NS};
     banyan_status status = BANYAN_PEER_LOST, lost = BANYAN_SUCCESS;
@@ -339,7 +340,7 @@ static void leave(visitor *v)
     destroy(v);
 }
 
-/* Children take the cards while we go on. */
+/* Children take the records while we go on. */
 static void *serve_children(void *argument)
 {
     visitor *v = argument;
@@ -361,15 +362,15 @@ static void start_to_serve(visitor *v)
 
     v->deadline_ns = banyan_clock_ns() + (int64_t)v->given->timeout_ms * 1000000;
     v->given = NULL; /* the caller's */
-    v->cards = NULL;
+    v->records = NULL;
     if (pthread_create(&thread, NULL, serve_children, v))
         destroy(v); /* they ask the store */
     else
         pthread_detach(thread);
 }
 
-banyan_status banyan_store_exchange(banyan_store_visit *given, banyan_card *mine, banyan_card *cards,
-                                    banyan_error *err)
+banyan_status banyan_store_exchange(banyan_store_visit *given, banyan_rank_record *mine,
+                                    banyan_rank_record *records, banyan_error *err)
 {
     visitor *v = banyan_alloc(1, sizeof *v);
     banyan_status status;
@@ -377,7 +378,7 @@ banyan_status banyan_store_exchange(banyan_store_visit *given, banyan_card *mine
     if (!v)
         return banyan_fail_memory(err);
     *v = (visitor){.given = given,
-                   .cards = cards,
+                   .records = records,
                    .size = mine->size,
                    .rank = mine->rank,
                    .up = {.fd = -1},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* calls/init.c: the ways into a group of processes: a unique id, a launcher, the caller's own exchange. Each
- * is a way to exchange cards (bootstrap/card.h); the rest is the same (group/world.h). */
+ * is a way to exchange records (bootstrap/rank_record.h); the rest is the same (group/world.h). */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -29,20 +29,21 @@ typedef struct {
     banyan_world *world;
 } store_meeting;
 
-static banyan_status prepare(void *context, const banyan_address *local, banyan_card *card, banyan_error *err)
+static banyan_status prepare(void *context, const banyan_address *local, banyan_rank_record *record,
+                             banyan_error *err)
 {
-    return banyan_world_ready(((store_meeting *)context)->world, local, card, err);
+    return banyan_world_ready(((store_meeting *)context)->world, local, record, err);
 }
 
-static banyan_status meet_at_store(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
-                                   banyan_error *err)
+static banyan_status meet_at_store(void *context, banyan_world *world, banyan_rank_record *mine,
+                                   banyan_rank_record *records, banyan_error *err)
 {
     store_meeting *meeting = context;
 
     meeting->world = world;
     meeting->visit.context = meeting;
     meeting->visit.prepare = prepare;
-    return banyan_store_exchange(&meeting->visit, mine, cards, err);
+    return banyan_store_exchange(&meeting->visit, mine, records, err);
 }
 
 static banyan_status check_rank(int rank, int size, banyan_error *err)
@@ -355,20 +356,20 @@ typedef struct {
     int timeout_ms;
 } mpi_meeting;
 
-static banyan_status meet_by_mpi(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
-                                 banyan_error *err)
+static banyan_status meet_by_mpi(void *context, banyan_world *world, banyan_rank_record *mine,
+                                 banyan_rank_record *records, banyan_error *err)
 {
     const mpi_meeting *meeting = context;
-    unsigned char card[BANYAN_CARD_BYTES];
-    unsigned char *all = banyan_alloc((size_t)mine->size, BANYAN_CARD_BYTES);
+    unsigned char record[BANYAN_RANK_RECORD_BYTES];
+    unsigned char *all = banyan_alloc((size_t)mine->size, BANYAN_RANK_RECORD_BYTES);
     banyan_status status = all ? banyan_world_ready(world, NULL, mine, err) : banyan_fail_memory(err);
 
     if (!status) {
-        banyan_card_write(mine, card);
-        status = banyan_mpi_job_gather(&meeting->job, card, sizeof card, all, meeting->timeout_ms, err);
+        banyan_rank_record_write(mine, record);
+        status = banyan_mpi_job_gather(&meeting->job, record, sizeof record, all, meeting->timeout_ms, err);
     }
     for (int i = 0; i < mine->size && !status; i++)
-        status = banyan_card_read(all + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+        status = banyan_rank_record_read(all + (size_t)i * BANYAN_RANK_RECORD_BYTES, &records[i], err);
     banyan_free(all);
     return status;
 }
@@ -469,22 +470,22 @@ typedef struct {
     void *context;
 } own_meeting;
 
-static banyan_status meet_by_own_means(void *context, banyan_world *world, banyan_card *mine,
-                                       banyan_card *cards, banyan_error *err)
+static banyan_status meet_by_own_means(void *context, banyan_world *world, banyan_rank_record *mine,
+                                       banyan_rank_record *records, banyan_error *err)
 {
     const own_meeting *meeting = context;
-    unsigned char card[BANYAN_CARD_BYTES];
-    unsigned char *all = banyan_alloc((size_t)mine->size, BANYAN_CARD_BYTES);
+    unsigned char record[BANYAN_RANK_RECORD_BYTES];
+    unsigned char *all = banyan_alloc((size_t)mine->size, BANYAN_RANK_RECORD_BYTES);
     banyan_status status = all ? banyan_world_ready(world, NULL, mine, err) : banyan_fail_memory(err);
 
     if (!status) {
-        banyan_card_write(mine, card);
-        status = meeting->allgather(meeting->context, card, sizeof card, all);
+        banyan_rank_record_write(mine, record);
+        status = meeting->allgather(meeting->context, record, sizeof record, all);
         if (status)
             banyan_fail(err, status, "the caller's exchange failed: %s", banyan_status_string(status));
     }
     for (int i = 0; i < mine->size && !status; i++)
-        status = banyan_card_read(all + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+        status = banyan_rank_record_read(all + (size_t)i * BANYAN_RANK_RECORD_BYTES, &records[i], err);
     banyan_free(all);
     return status;
 }

@@ -15,17 +15,17 @@
 #define MAX_AGE_S (7.0 * 24 * 3600) /* cables are moved and switches replaced at some time */
 
 /* Where rank r's host is met first: the same for all ranks of a host. */
-static int first_of_host(const banyan_card *cards, int rank)
+static int first_of_host(const banyan_rank_record *records, int rank)
 {
     int first = 0;
 
-    while (strcmp(cards[first].place, cards[rank].place) != 0)
+    while (strcmp(records[first].place, records[rank].place) != 0)
         first++;
     return first;
 }
 
 /* Ranks, by the names of their hosts: a host's place changes whenever it starts. The caller frees. */
-static banyan_status path_of(const char *folder, const banyan_card *cards, int size, char **out,
+static banyan_status path_of(const char *folder, const banyan_rank_record *records, int size, char **out,
                              banyan_error *err)
 {
     banyan_text text = BANYAN_TEXT_EMPTY;
@@ -35,15 +35,15 @@ static banyan_status path_of(const char *folder, const banyan_card *cards, int s
     banyan_digest_init(&digest);
     banyan_digest_add_integer(&digest, size);
     for (int i = 0; i < size; i++) {
-        banyan_digest_add_string(&digest, cards[i].host);
-        banyan_digest_add_integer(&digest, first_of_host(cards, i));
+        banyan_digest_add_string(&digest, records[i].host);
+        banyan_digest_add_integer(&digest, first_of_host(records, i));
     }
     banyan_digest_format(&digest, name);
     banyan_text_add(&text, "%s/network-%s.json", folder, name);
     return banyan_text_take(&text, out, err);
 }
 
-banyan_status banyan_kept_network_parse(const char *text, const banyan_card *cards, int size,
+banyan_status banyan_kept_network_parse(const char *text, const banyan_rank_record *records, int size,
                                         banyan_topology **out, banyan_error *err)
 {
     banyan_topology *t = NULL;
@@ -56,7 +56,7 @@ banyan_status banyan_kept_network_parse(const char *text, const banyan_card *car
         status =
             banyan_fail(err, BANYAN_INVALID_ARGUMENT, "it has %d workers, not %d", t->worker_count, size);
     for (int i = 0; i < size && !status; i++) {
-        int first = first_of_host(cards, i), host = t->nodes[i].host;
+        int first = first_of_host(records, i), host = t->nodes[i].host;
 
         if (t->workers[i] != i || host < 0 || host != t->nodes[first].host ||
             (first == i && i > 0 && host == t->nodes[i - 1].host))
@@ -76,12 +76,12 @@ static int is_fresh(const char *path)
     return !stat(path, &facts) && difftime(time(NULL), facts.st_mtime) < MAX_AGE_S;
 }
 
-banyan_status banyan_kept_network_load(const char *folder, const banyan_card *cards, int size, char **out,
-                                       banyan_error *err)
+banyan_status banyan_kept_network_load(const char *folder, const banyan_rank_record *records, int size,
+                                       char **out, banyan_error *err)
 {
     banyan_topology *topology = NULL;
     char *path = NULL, *text = NULL;
-    banyan_status status = path_of(folder, cards, size, &path, err);
+    banyan_status status = path_of(folder, records, size, &path, err);
 
     *out = NULL;
     if (status || !is_fresh(path)) {
@@ -90,7 +90,7 @@ banyan_status banyan_kept_network_load(const char *folder, const banyan_card *ca
     }
     status = banyan_file_load(path, &text, NULL, err);
     if (!status) {
-        status = banyan_kept_network_parse(text, cards, size, &topology, err);
+        status = banyan_kept_network_parse(text, records, size, &topology, err);
         if (status)
             banyan_error_prefix(err, path);
     }
@@ -104,11 +104,11 @@ banyan_status banyan_kept_network_load(const char *folder, const banyan_card *ca
     return status;
 }
 
-banyan_status banyan_kept_network_save(const char *folder, const banyan_card *cards, int size,
+banyan_status banyan_kept_network_save(const char *folder, const banyan_rank_record *records, int size,
                                        const banyan_topology *topology, banyan_error *err)
 {
     char *path = NULL, *text = NULL;
-    banyan_status status = path_of(folder, cards, size, &path, err);
+    banyan_status status = path_of(folder, records, size, &path, err);
 
     if (!status && mkdir(folder, 0700) && errno != EEXIST)
         status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "%.200s cannot be made: %s", folder, strerror(errno));

@@ -8,20 +8,20 @@
 #ifndef BANYAN_CALLS_KEPT_NETWORK_H
 #define BANYAN_CALLS_KEPT_NETWORK_H
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "topology/topology.h"
 
 /* The text of what was kept for these ranks, the caller's to free; *out is NULL where nothing is, or what is
  * there is older than a week or not for them. */
-banyan_status banyan_kept_network_load(const char *folder, const banyan_card *cards, int size, char **out,
-                                       banyan_error *err);
+banyan_status banyan_kept_network_load(const char *folder, const banyan_rank_record *records, int size,
+                                       char **out, banyan_error *err);
 
 /* Makes the folder where there is none. */
-banyan_status banyan_kept_network_save(const char *folder, const banyan_card *cards, int size,
+banyan_status banyan_kept_network_save(const char *folder, const banyan_rank_record *records, int size,
                                        const banyan_topology *topology, banyan_error *err);
 
 /* Reads such a text. Fails with a sentence where the network is not one of these ranks on their hosts. */
-banyan_status banyan_kept_network_parse(const char *text, const banyan_card *cards, int size,
+banyan_status banyan_kept_network_parse(const char *text, const banyan_rank_record *records, int size,
                                         banyan_topology **out, banyan_error *err);
 
 #endif

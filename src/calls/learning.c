@@ -89,10 +89,10 @@ static banyan_status gather(void *context, const void *mine, size_t bytes, void 
     return banyan_control_gather(banyan_world_control(context), mine, bytes, all, deadline_ns, err);
 }
 
-static int has_several_hosts(const banyan_card *cards, int size)
+static int has_several_hosts(const banyan_rank_record *records, int size)
 {
     for (int i = 1; i < size; i++)
-        if (strcmp(cards[0].place, cards[i].place) != 0)
+        if (strcmp(records[0].place, records[i].place) != 0)
             return 1;
     return 0;
 }
@@ -104,7 +104,7 @@ static int can_learn(const banyan_comm *comm)
 
     return world && setup->is_default_topology && setup->learn != BANYAN_LEARN_NEVER && !setup->forced &&
            !strcmp(setup->algorithm, "auto") && banyan_world_is_tcp(world) &&
-           has_several_hosts(banyan_world_cards(world), setup->size);
+           has_several_hosts(banyan_world_records(world), setup->size);
 }
 
 static const char *folder_of(const banyan_comm *comm)
@@ -118,8 +118,8 @@ static void load_kept(const banyan_comm *comm, banyan_learning *l)
     banyan_world *world = comm->group->world;
     banyan_error why = {""};
 
-    if (*folder_of(comm) &&
-        banyan_kept_network_load(folder_of(comm), banyan_world_cards(world), l->options.size, &l->kept, &why))
+    if (*folder_of(comm) && banyan_kept_network_load(folder_of(comm), banyan_world_records(world),
+                                                     l->options.size, &l->kept, &why))
         BANYAN_WARN(comm->group->setup.log, "the network that was kept is of no use: %s", why.text);
 }
 
@@ -128,7 +128,7 @@ static void keep(const banyan_comm *comm, const banyan_topology *topology)
     banyan_world *world = comm->group->world;
     banyan_error why = {""};
 
-    if (*folder_of(comm) && banyan_kept_network_save(folder_of(comm), banyan_world_cards(world),
+    if (*folder_of(comm) && banyan_kept_network_save(folder_of(comm), banyan_world_records(world),
                                                      comm->learning->options.size, topology, &why))
         BANYAN_WARN(comm->group->setup.log, "the network that was learnt cannot be kept: %s", why.text);
 }
@@ -137,7 +137,7 @@ banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, b
 {
     banyan_world *world = comm->group->world;
     int size = comm->group->setup.size;
-    const banyan_card *cards;
+    const banyan_rank_record *records;
     banyan_learning *l;
 
     *out = NULL;
@@ -150,10 +150,10 @@ banyan_status banyan_learning_create(banyan_comm *comm, banyan_learning **out, b
         banyan_learning_destroy(l);
         return banyan_fail_memory(err);
     }
-    cards = banyan_world_cards(world);
+    records = banyan_world_records(world);
     for (int i = 0; i < size; i++) {
-        l->words[i] = cards[i].place;
-        l->words[size + i] = cards[i].host;
+        l->words[i] = records[i].place;
+        l->words[size + i] = records[i].host;
     }
     l->options = (banyan_probe_options){.endpoint = comm->endpoint,
                                         .exchange = {gather, world},
@@ -457,7 +457,7 @@ static banyan_status recall(banyan_comm *comm, const banyan_group_plan *plan, si
     banyan_free(l->kept);
     l->kept = NULL;
     if (!status)
-        status = banyan_kept_network_parse(text, banyan_world_cards(comm->group->world), l->options.size,
+        status = banyan_kept_network_parse(text, banyan_world_records(comm->group->world), l->options.size,
                                            &topology, &comm->err);
     banyan_free(text);
     l->class = class_of(bytes);

@@ -4,7 +4,7 @@
  *
  *     hosts as their names say ──> probe ──> topology ──> a group of the same ranks, on that network
  *
- * The second group is a split of the first, so its cards carry the topology's digest: ranks that found
+ * The second group is a split of the first, so its records carry the topology's digest: ranks that found
  * different networks say so. */
 #include <string.h>
 
@@ -23,11 +23,11 @@ static banyan_status probe(banyan_comm *comm, banyan_probe_options *options, con
                            banyan_topology **out, banyan_probe_report *report)
 {
     banyan_world *world = comm->group->world;
-    const banyan_card *cards = banyan_world_cards(world);
+    const banyan_rank_record *records = banyan_world_records(world);
 
     for (int i = 0; i < options->size; i++) {
-        words[i] = cards[i].place;
-        words[options->size + i] = cards[i].host;
+        words[i] = records[i].place;
+        words[options->size + i] = records[i].host;
     }
     options->hosts = words;
     options->names = words + options->size;

@@ -15,10 +15,10 @@
 #include "core/clock.h"
 #include "transport/bytes.h"
 
-enum { WELCOME = 1, CHANGES, MEMBERS, CARDS, LOST, TABLE };
+enum { WELCOME = 1, CHANGES, MEMBERS, RECORDS, LOST, TABLE };
 #define SLICE_NS 20000000 /* how often a leader looks who is lost, */
 #define LOOK_NS 200000000 /* and another whether its parent is */
-#define LIMIT ((size_t)BANYAN_MAX_RANKS * BANYAN_ROSTER_CARD_BYTES)
+#define LIMIT ((size_t)BANYAN_MAX_RANKS * BANYAN_ROSTER_RECORD_BYTES)
 
 banyan_status banyan_reunion_init(banyan_reunion *r, banyan_control *control, int rank, int size,
                                   banyan_error *err)
@@ -255,7 +255,7 @@ static banyan_status send_to(banyan_reunion *r, int rank, int type, const void *
     return status;
 }
 
-/* A child that is lost now is found when its cards do not come. */
+/* A child that is lost now is found when its records do not come. */
 static void hand_on_members(banyan_reunion *r, const unsigned char *body, size_t bytes)
 {
     for (int i = 0; i < r->size; i++)
@@ -294,7 +294,7 @@ static banyan_status read_members(banyan_reunion *r, const unsigned char *body, 
                       : BANYAN_SUCCESS;
 }
 
-/* Nothing follows the members before we have sent our card. */
+/* Nothing follows the members before we have sent our record. */
 static banyan_status hear_parent(banyan_reunion *r, int *is_welcome, int *has_members, banyan_error *err)
 {
     banyan_channel *up = &r->channels[r->parent];
@@ -356,7 +356,7 @@ banyan_status banyan_reunion_follow(banyan_reunion *r, int parent, int fd, int64
     return status;
 }
 
-/* ---- Cards. */
+/* ---- Records. */
 
 /* A member has fallen out: the leader goes on without it, and hears of it from the others. */
 static banyan_status lose(banyan_reunion *r, int rank, banyan_error *err)
@@ -376,20 +376,21 @@ static banyan_status lose(banyan_reunion *r, int rank, banyan_error *err)
 }
 
 static banyan_status read_bundle(banyan_reunion *r, const unsigned char *body, size_t bytes,
-                                 unsigned char *all, char *has_card, banyan_error *err)
+                                 unsigned char *all, char *has_record, banyan_error *err)
 {
-    for (size_t i = 0; i < bytes; i += BANYAN_ROSTER_CARD_BYTES) {
-        int member = i + BANYAN_ROSTER_CARD_BYTES <= bytes ? banyan_roster_read_card(body + i, r->count) : -1;
+    for (size_t i = 0; i < bytes; i += BANYAN_ROSTER_RECORD_BYTES) {
+        int member =
+            i + BANYAN_ROSTER_RECORD_BYTES <= bytes ? banyan_roster_read_record(body + i, r->count) : -1;
 
         if (member < 0)
             return banyan_fail(err, BANYAN_REMOTE_ERROR, "it sent rubbish");
-        memcpy(all + (size_t)member * BANYAN_CARD_BYTES, body + i + 4, BANYAN_CARD_BYTES);
-        has_card[member] = 1;
+        memcpy(all + (size_t)member * BANYAN_RANK_RECORD_BYTES, body + i + 4, BANYAN_RANK_RECORD_BYTES);
+        has_record[member] = 1;
     }
     return BANYAN_SUCCESS;
 }
 
-static banyan_status take_bundle(banyan_reunion *r, int child, unsigned char *all, char *has_card,
+static banyan_status take_bundle(banyan_reunion *r, int child, unsigned char *all, char *has_record,
                                  banyan_error *err)
 {
     const unsigned char *body = NULL;
@@ -404,8 +405,8 @@ static banyan_status take_bundle(banyan_reunion *r, int child, unsigned char *al
         return lose(r, (int)banyan_get32(body), err);
     }
     if (!status)
-        status = type == CARDS ? read_bundle(r, body, bytes, all, has_card, err)
-                               : banyan_fail(err, BANYAN_REMOTE_ERROR, "it sent rubbish");
+        status = type == RECORDS ? read_bundle(r, body, bytes, all, has_record, err)
+                                 : banyan_fail(err, BANYAN_REMOTE_ERROR, "it sent rubbish");
     if (status == BANYAN_PEER_LOST)
         return lose(r, child, err);
     if (status) {
@@ -417,21 +418,21 @@ static banyan_status take_bundle(banyan_reunion *r, int child, unsigned char *al
     return status;
 }
 
-static banyan_status send_bundle(banyan_reunion *r, const unsigned char *all, const char *has_card,
+static banyan_status send_bundle(banyan_reunion *r, const unsigned char *all, const char *has_record,
                                  banyan_error *err)
 {
-    unsigned char *body = banyan_alloc((size_t)r->count, BANYAN_ROSTER_CARD_BYTES);
+    unsigned char *body = banyan_alloc((size_t)r->count, BANYAN_ROSTER_RECORD_BYTES);
     banyan_status status;
     size_t bytes = 0;
 
     if (!body)
         return banyan_fail_memory(err);
     for (int i = 0; i < r->count; i++)
-        if (has_card[i]) {
-            banyan_roster_write_card(body + bytes, i, all + (size_t)i * BANYAN_CARD_BYTES);
-            bytes += BANYAN_ROSTER_CARD_BYTES;
+        if (has_record[i]) {
+            banyan_roster_write_record(body + bytes, i, all + (size_t)i * BANYAN_RANK_RECORD_BYTES);
+            bytes += BANYAN_ROSTER_RECORD_BYTES;
         }
-    status = send_to(r, r->parent, CARDS, body, bytes, err);
+    status = send_to(r, r->parent, RECORDS, body, bytes, err);
     banyan_free(body);
     return status;
 }
@@ -444,7 +445,7 @@ static banyan_status receive_table(banyan_reunion *r, unsigned char *all, banyan
     banyan_status status =
         banyan_channel_wait_message(&r->channels[r->parent], r->deadline_ns, &type, &body, &bytes, err);
 
-    if (!status && (type != TABLE || bytes != (size_t)r->count * BANYAN_CARD_BYTES))
+    if (!status && (type != TABLE || bytes != (size_t)r->count * BANYAN_RANK_RECORD_BYTES))
         status = banyan_fail(err, BANYAN_REMOTE_ERROR, "rank %d sent rubbish", r->parent);
     if (!status)
         memcpy(all, body, bytes);
@@ -452,10 +453,10 @@ static banyan_status receive_table(banyan_reunion *r, unsigned char *all, banyan
 }
 
 /* A member may have moved from one parent to another while the list was on its way: all go round again. */
-static banyan_status check_table(const banyan_reunion *r, const char *has_card, banyan_error *err)
+static banyan_status check_table(const banyan_reunion *r, const char *has_record, banyan_error *err)
 {
     for (int i = 0; i < r->count; i++)
-        if (!has_card[i])
+        if (!has_record[i])
             return banyan_fail(err, BANYAN_PEER_LOST, "while the group shrank, rank %d went away",
                                r->members[i]);
     return BANYAN_SUCCESS;
@@ -468,36 +469,36 @@ static banyan_status hand_on_table(banyan_reunion *r, const unsigned char *all, 
         banyan_status status = BANYAN_SUCCESS;
 
         if (is_child(r, i) && has_member(r, i))
-            status = send_to(r, i, TABLE, all, (size_t)r->count * BANYAN_CARD_BYTES, err);
+            status = send_to(r, i, TABLE, all, (size_t)r->count * BANYAN_RANK_RECORD_BYTES, err);
         if (status && r->parent < 0)
             return status;
     }
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_reunion_exchange(banyan_reunion *r, const unsigned char mine[BANYAN_CARD_BYTES],
+banyan_status banyan_reunion_exchange(banyan_reunion *r, const unsigned char mine[BANYAN_RANK_RECORD_BYTES],
                                       unsigned char *all, banyan_error *err)
 {
-    char *has_card = banyan_alloc((size_t)r->count, 1);
-    banyan_status status = has_card ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    char *has_record = banyan_alloc((size_t)r->count, 1);
+    banyan_status status = has_record ? BANYAN_SUCCESS : banyan_fail_memory(err);
 
     if (!status) {
-        memcpy(all + (size_t)r->own * BANYAN_CARD_BYTES, mine, BANYAN_CARD_BYTES);
-        has_card[r->own] = 1;
+        memcpy(all + (size_t)r->own * BANYAN_RANK_RECORD_BYTES, mine, BANYAN_RANK_RECORD_BYTES);
+        has_record[r->own] = 1;
     }
     for (int i = 0; i < r->size && !status; i++)
         if (is_child(r, i) && has_member(r, i))
-            status = take_bundle(r, i, all, has_card, err);
+            status = take_bundle(r, i, all, has_record, err);
     if (!status && r->parent < 0)
-        status = check_table(r, has_card, err);
+        status = check_table(r, has_record, err);
     if (!status && r->parent >= 0) {
-        status = send_bundle(r, all, has_card, err);
+        status = send_bundle(r, all, has_record, err);
         if (!status)
             status = receive_table(r, all, err);
     }
     if (!status)
         status = hand_on_table(r, all, err);
-    banyan_free(has_card);
+    banyan_free(has_record);
     return status;
 }
 

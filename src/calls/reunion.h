@@ -10,15 +10,15 @@
  *
  *     rank r ── CHANGES: who has come below it, or has gone ──> parent, up to the leader
  *     leader ── MEMBERS ──> its children, who hand it on
- *     rank r ── CARDS of itself and those below it ──> parent    or LOST: a rank, and all go round again
- *     leader ── TABLE: all cards ──> its children, who hand it on
+ *     rank r ── RECORDS of itself and those below it ──> parent    or LOST: a rank, and all go round again
+ *     leader ── TABLE: all records ──> its children, who hand it on
  *
  * A rank receives the table once and sends it to its children: with n survivors 512 n bytes in, and at most
  * fan-out times as many out. A rank that has to look for another parent keeps its children. */
 #ifndef BANYAN_CALLS_REUNION_H
 #define BANYAN_CALLS_REUNION_H
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "group/control.h"
 #include "transport/channel.h"
 
@@ -58,8 +58,8 @@ banyan_status banyan_reunion_lead(banyan_reunion *r, double part, banyan_error *
 banyan_status banyan_reunion_follow(banyan_reunion *r, int parent, int fd, int64_t welcome_ns,
                                     banyan_error *err);
 
-/* The members' cards, count times BANYAN_CARD_BYTES. PEER_LOST where one has fallen out. */
-banyan_status banyan_reunion_exchange(banyan_reunion *r, const unsigned char mine[BANYAN_CARD_BYTES],
+/* The members' records, count times BANYAN_RANK_RECORD_BYTES. PEER_LOST where one has fallen out. */
+banyan_status banyan_reunion_exchange(banyan_reunion *r, const unsigned char mine[BANYAN_RANK_RECORD_BYTES],
                                       unsigned char *all, banyan_error *err);
 
 /* Ends all connections, for another round or for good. Who is not a member and waits here is told that it was

@@ -4,7 +4,7 @@
  * The lowest rank that lives leads. Everybody else connects to its parent in a tree of survivors, at the
  * listener that the parent's control thread still keeps, and is welcome there when the parent shrinks, too.
  * When all that are not lost have come, or have been silent for a whole time-out, or seven tenths of the time
- * have passed, the leader says who is in the group, and cards are exchanged along the same tree
+ * have passed, the leader says who is in the group, and records are exchanged along the same tree
  * (calls/reunion.h).
  *
  * Everybody then starts the new control tree, whose root is the leader. It is ready when all members have
@@ -85,7 +85,7 @@ static banyan_status check_quorum(const shrinking *s, banyan_error *err)
  * gone. One that ends in between may have taken us too long, and is tried again. */
 static banyan_status dial(shrinking *s, int rank, int64_t until_ns, int *fd, banyan_error *err)
 {
-    const banyan_card *card = &banyan_world_cards(s->world)[rank];
+    const banyan_rank_record *record = &banyan_world_records(s->world)[rank];
     banyan_hello hello = {
         BANYAN_PROTOCOL, BANYAN_HELLO_JOIN, s->tree.rank, banyan_world_size(s->world), 0, 1};
     struct timespec pause = {.tv_nsec = SLICE_NS};
@@ -96,7 +96,7 @@ static banyan_status dial(shrinking *s, int rank, int64_t until_ns, int *fd, ban
     snprintf(name, sizeof name, "rank %d", rank);
     banyan_world_copy_secret(s->world, &secret);
     for (;;) {
-        status = banyan_dial_once(&card->address, &secret, &hello, name, until_ns, fd, err);
+        status = banyan_dial_once(&record->address, &secret, &hello, name, until_ns, fd, err);
         if ((status != BANYAN_PEER_LOST && status != BANYAN_MISMATCH) ||
             banyan_reunion_is_gone(&s->tree, rank) || banyan_clock_ns() + SLICE_NS >= until_ns)
             break;
@@ -142,7 +142,7 @@ static int await_hosts(shrinking *s, struct pollfd *looks, const int *ranks, int
         for (int i = 0; i < count; i++)
             if (looks[i].fd >= 0 && looks[i].revents) {
                 int is_there = !banyan_socket_connected(
-                    looks[i].fd, &banyan_world_cards(s->world)[ranks[i]].address, NULL);
+                    looks[i].fd, &banyan_world_records(s->world)[ranks[i]].address, NULL);
 
                 s->tree.is_out[ranks[i]] = !is_there;
                 reachable += is_there;
@@ -175,7 +175,7 @@ static banyan_status reach_hosts(shrinking *s, banyan_error *err)
 
             if (banyan_reunion_is_gone(&s->tree, rank))
                 continue;
-            if (banyan_socket_connect(&banyan_world_cards(s->world)[rank].address, NULL, &fd, NULL)) {
+            if (banyan_socket_connect(&banyan_world_records(s->world)[rank].address, NULL, &fd, NULL)) {
                 s->tree.is_out[rank] = 1;
                 continue;
             }
@@ -193,7 +193,7 @@ static banyan_status reach_hosts(shrinking *s, banyan_error *err)
  * count. */
 static int find_parent(const shrinking *s, int *leads)
 {
-    int fanout = banyan_world_cards(s->world)[s->tree.rank].fanout;
+    int fanout = banyan_world_records(s->world)[s->tree.rank].fanout;
     int limit = s->reached < 0 ? s->tree.rank : s->reached, count = 0, place, rank = -1;
 
     for (int i = 0; i < limit; i++)
@@ -233,22 +233,23 @@ static banyan_status find_group(shrinking *s, banyan_error *err)
     return check_quorum(s, err) ? BANYAN_TOO_FEW_RANKS : status;
 }
 
-static banyan_status meet(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
-                          banyan_error *err)
+static banyan_status meet(void *context, banyan_world *world, banyan_rank_record *mine,
+                          banyan_rank_record *records, banyan_error *err)
 {
     shrinking *s = context;
     banyan_reunion *t = &s->tree;
-    unsigned char *all = banyan_alloc((size_t)t->count, BANYAN_CARD_BYTES), card[BANYAN_CARD_BYTES];
+    unsigned char *all = banyan_alloc((size_t)t->count, BANYAN_RANK_RECORD_BYTES),
+                  record[BANYAN_RANK_RECORD_BYTES];
     banyan_status status =
-        all ? banyan_world_ready(world, &banyan_world_cards(s->world)[t->rank].address, mine, err)
+        all ? banyan_world_ready(world, &banyan_world_records(s->world)[t->rank].address, mine, err)
             : banyan_fail_memory(err);
 
     if (!status) {
-        banyan_card_write(mine, card);
-        status = banyan_reunion_exchange(t, card, all, err);
+        banyan_rank_record_write(mine, record);
+        status = banyan_reunion_exchange(t, record, all, err);
     }
     for (int i = 0; i < t->count && !status; i++)
-        status = banyan_card_read(all + (size_t)i * BANYAN_CARD_BYTES, &cards[i], err);
+        status = banyan_rank_record_read(all + (size_t)i * BANYAN_RANK_RECORD_BYTES, &records[i], err);
     banyan_free(all);
     return status;
 }

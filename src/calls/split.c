@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls/split.c: groups out of a group that works. Colors, keys and cards go through the group's control
+/* calls/split.c: groups out of a group that works. Colors, keys and records go through the group's control
  * tree. */
 #include <stdlib.h>
 #include <string.h>
@@ -29,18 +29,19 @@ static int by_key(const void *a, const void *b)
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static banyan_status exchange_cards(banyan_world *parent, const banyan_card *mine, unsigned char **all,
-                                    int64_t deadline_ns, banyan_error *err)
+static banyan_status exchange_records(banyan_world *parent, const banyan_rank_record *mine,
+                                      unsigned char **all, int64_t deadline_ns, banyan_error *err)
 {
-    unsigned char card[BANYAN_CARD_BYTES] = {0};
+    unsigned char record[BANYAN_RANK_RECORD_BYTES] = {0};
     banyan_status status;
 
-    *all = banyan_alloc((size_t)banyan_world_size(parent), BANYAN_CARD_BYTES);
+    *all = banyan_alloc((size_t)banyan_world_size(parent), BANYAN_RANK_RECORD_BYTES);
     if (!*all)
         return banyan_fail_memory(err);
     if (mine)
-        banyan_card_write(mine, card);
-    status = banyan_control_gather(banyan_world_control(parent), card, sizeof card, *all, deadline_ns, err);
+        banyan_rank_record_write(mine, record);
+    status =
+        banyan_control_gather(banyan_world_control(parent), record, sizeof record, *all, deadline_ns, err);
     if (status) {
         banyan_free(*all);
         *all = NULL;
@@ -48,18 +49,19 @@ static banyan_status exchange_cards(banyan_world *parent, const banyan_card *min
     return status;
 }
 
-static banyan_status meet(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
-                          banyan_error *err)
+static banyan_status meet(void *context, banyan_world *world, banyan_rank_record *mine,
+                          banyan_rank_record *records, banyan_error *err)
 {
     const split_meeting *m = context;
-    const banyan_address *local = &banyan_world_cards(m->parent)[banyan_world_rank(m->parent)].address;
+    const banyan_address *local = &banyan_world_records(m->parent)[banyan_world_rank(m->parent)].address;
     unsigned char *all = NULL;
     banyan_status status = banyan_world_ready(world, local, mine, err);
 
     if (!status)
-        status = exchange_cards(m->parent, mine, &all, m->deadline_ns, err);
+        status = exchange_records(m->parent, mine, &all, m->deadline_ns, err);
     for (int i = 0; i < m->count && !status; i++)
-        status = banyan_card_read(all + (size_t)m->ranks[i] * BANYAN_CARD_BYTES, &cards[i], err);
+        status =
+            banyan_rank_record_read(all + (size_t)m->ranks[i] * BANYAN_RANK_RECORD_BYTES, &records[i], err);
     banyan_free(all);
     return status;
 }
@@ -111,8 +113,8 @@ static banyan_status create_child(banyan_comm *comm, const split_meeting *meetin
     banyan_status status =
         banyan_setup_inherit(&setup, &comm->group->setup, config, meeting->ranks, meeting->count, &comm->err);
 
-    if (status) { /* the others must not wait for our card: an empty one tells them */
-        exchange_cards(meeting->parent, NULL, &all, meeting->deadline_ns, NULL);
+    if (status) { /* the others must not wait for our record: an empty one tells them */
+        exchange_records(meeting->parent, NULL, &all, meeting->deadline_ns, NULL);
         banyan_free(all);
         return status;
     }
@@ -147,7 +149,7 @@ static banyan_status split(banyan_comm *comm, int color, int key, const banyan_c
                           &meeting.own, &comm->err);
     meeting.ranks = ranks;
     if (!status && color < 0)
-        status = exchange_cards(parent, NULL, &all, meeting.deadline_ns, &comm->err);
+        status = exchange_records(parent, NULL, &all, meeting.deadline_ns, &comm->err);
     else if (!status)
         status = create_child(comm, &meeting, color, config, out);
     banyan_free(all);

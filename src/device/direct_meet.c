@@ -22,7 +22,7 @@ typedef struct {
     uint64_t process, device, inode;
     unsigned char uuid[16];
     banyan_device_share trial, block_trial; /* without bytes where there is none */
-} card;
+} record;
 
 enum { REACHED = 1, HANDLES = 2, BLOCKS = 4 }; /* what a rank has found to work */
 
@@ -39,7 +39,7 @@ static banyan_direct_slot *map_region(int fd)
 }
 
 /* 0: this rank cannot take part. The caller frees the block, if there is one, when all have tried. */
-static int make_own(banyan_direct *direct, card *mine, void **trial_block)
+static int make_own(banyan_direct *direct, record *mine, void **trial_block)
 {
     size_t scratch = BANYAN_DIRECT_SLOTS * sizeof(banyan_device_reduction);
     int rank = direct->options.rank;
@@ -73,7 +73,7 @@ static int make_own(banyan_direct *direct, card *mine, void **trial_block)
 }
 
 /* The number of a process on another host may be that of one here: the memory's own number tells. */
-static banyan_direct_slot *map_theirs(const card *theirs)
+static banyan_direct_slot *map_theirs(const record *theirs)
 {
     banyan_direct_slot *slots = NULL;
     struct stat facts;
@@ -92,7 +92,7 @@ static banyan_direct_slot *map_theirs(const card *theirs)
 }
 
 /* How a leader can map the other's memory. */
-static unsigned try_to_map(banyan_direct *direct, const card *theirs)
+static unsigned try_to_map(banyan_direct *direct, const record *theirs)
 {
     unsigned found = 0;
     void *trial;
@@ -107,7 +107,7 @@ static unsigned try_to_map(banyan_direct *direct, const card *theirs)
     return found;
 }
 
-static unsigned reach(banyan_direct *direct, int rank, const card *theirs)
+static unsigned reach(banyan_direct *direct, int rank, const record *theirs)
 {
     unsigned offered = (theirs->trial.bytes ? HANDLES : 0u) | (theirs->block_trial.bytes ? BLOCKS : 0u);
 
@@ -126,14 +126,15 @@ static unsigned reach(banyan_direct *direct, int rank, const card *theirs)
 }
 
 /* The lowest rank of each device. */
-static void choose_leaders(banyan_direct *direct, const card *cards)
+static void choose_leaders(banyan_direct *direct, const record *records)
 {
     direct->number = -1;
     for (int rank = 0; rank < direct->options.size; rank++) {
         int is_first = 1;
 
         for (int other = 0; other < rank; other++)
-            is_first = is_first && memcmp(cards[other].uuid, cards[rank].uuid, sizeof cards[rank].uuid) != 0;
+            is_first =
+                is_first && memcmp(records[other].uuid, records[rank].uuid, sizeof records[rank].uuid) != 0;
         if (!is_first)
             continue;
         if (rank == direct->options.rank)
@@ -145,23 +146,23 @@ static void choose_leaders(banyan_direct *direct, const card *cards)
 banyan_status banyan_direct_meet(banyan_direct *direct, int *is_ready, banyan_error *err)
 {
     const banyan_direct_options *o = &direct->options;
-    card mine = {.is_able = 0}, *cards = banyan_alloc((size_t)o->size, sizeof *cards);
+    record mine = {.is_able = 0}, *records = banyan_alloc((size_t)o->size, sizeof *records);
     unsigned char said, all[BANYAN_DEVICE_MAX_RANKS] = {0};
     unsigned found = REACHED | HANDLES | BLOCKS;
     void *trial_block = NULL;
     banyan_status status;
 
     *is_ready = 0;
-    if (!cards)
+    if (!records)
         return banyan_fail_memory(err);
     mine.is_able = (uint32_t)make_own(direct, &mine, &trial_block);
-    status = o->gather(o->context, &mine, sizeof mine, cards, err);
+    status = o->gather(o->context, &mine, sizeof mine, records, err);
     for (int i = 0; i < o->size && !status; i++)
-        found = cards[i].is_able ? found : 0;
+        found = records[i].is_able ? found : 0;
     if (!status && found) {
-        choose_leaders(direct, cards);
+        choose_leaders(direct, records);
         for (int i = 0; i < o->size && found; i++)
-            found &= reach(direct, i, &cards[i]);
+            found &= reach(direct, i, &records[i]);
     }
     said = (unsigned char)found;
     if (!status)
@@ -173,7 +174,7 @@ banyan_status banyan_direct_meet(banyan_direct *direct, int *is_ready, banyan_er
     *is_ready = !status && (found & REACHED) && (direct->maps_handles || direct->maps_blocks);
     if (trial_block)
         direct->table->free_block(direct->device, trial_block);
-    banyan_free(cards);
+    banyan_free(records);
     return status;
 }
 

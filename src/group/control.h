@@ -17,7 +17,7 @@
 #ifndef BANYAN_GROUP_CONTROL_H
 #define BANYAN_GROUP_CONTROL_H
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "core/text.h"
 #include "transport/dial.h"
 #include "transport/listener.h"
@@ -25,7 +25,7 @@
 typedef struct banyan_control banyan_control;
 
 #define BANYAN_CALL_TEXT 160
-#define BANYAN_CONTROL_FANOUT 16 /* children of a rank; cards travel in a tree of the same shape */
+#define BANYAN_CONTROL_FANOUT 16 /* children of a rank; records travel in a tree of the same shape */
 #define BANYAN_CONTROL_MOST_CONNECTIONS 64
 
 /* What a rank is doing, for people who ask. */
@@ -51,7 +51,7 @@ typedef struct {
     void (*tend)(void *context); /* with each heartbeat; NULL: there is nothing to tend */
 } banyan_control_handler;
 
-/* The listener is made first, so that its address can stand on the card. Handshakes there may take up to
+/* The listener is made first, so that its address can stand on the record. Handshakes there may take up to
  * timeout_ms. */
 banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan_address *address,
                                     int low_port, int high_port, banyan_control **out, banyan_error *err);
@@ -78,10 +78,10 @@ void banyan_control_set_fanout(banyan_control *control, int fanout);
 /* From this number on they are relays, for those who read sentences. */
 void banyan_control_name_relays(banyan_control *control, int rank_count);
 
-/* Connects the tree; returns when all ranks are there. The cards must outlive the control. */
-banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
-                                   const banyan_secret *secret, int timeout_ms,
-                                   const banyan_control_handler *handler, banyan_error *err);
+/* Connects the tree; returns when all ranks are there. The records must outlive the control. */
+banyan_status banyan_control_start(banyan_control *control, int rank, int size,
+                                   const banyan_rank_record *records, const banyan_secret *secret,
+                                   int timeout_ms, const banyan_control_handler *handler, banyan_error *err);
 
 /* Says goodbye and ends the thread; no callback comes afterwards. A rank with others below it stays for up to
  * two seconds until they have found another way to the root. Then free it. Both accept NULL. */

@@ -175,7 +175,7 @@ static banyan_status shake_hands(banyan_control *control)
     banyan_status status = BANYAN_SUCCESS;
 
     if (!a->is_connected) {
-        status = banyan_socket_connected(a->fd, &control->cards[a->target].address, NULL);
+        status = banyan_socket_connected(a->fd, &control->records[a->target].address, NULL);
         if (status)
             return status;
         a->is_connected = 1;
@@ -212,7 +212,7 @@ static void approach_rank(banyan_control *control, int target, int64_t now_ns)
     a->is_connected = 0;
     a->deadline_ns = now_ns + silence_ns(control);
     errno = 0;
-    status = banyan_socket_connect(&control->cards[target].address, NULL, &a->fd, NULL);
+    status = banyan_socket_connect(&control->records[target].address, NULL, &a->fd, NULL);
     if (status)
         give_up_approach(control, status, errno == ECONNREFUSED);
     else

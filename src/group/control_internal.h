@@ -110,7 +110,7 @@ struct banyan_control {
     int most_connections; /* that this rank holds */
     int64_t beat_ns;
     banyan_secret secret;
-    const banyan_card *cards;
+    const banyan_rank_record *records;
     banyan_control_handler handler;
     banyan_listener *listener;
     int epoll, wake;

@@ -162,13 +162,14 @@ static banyan_status dial_parent(banyan_control *control, int is_again, int64_t 
                                  banyan_error *err)
 {
     banyan_hello hello = {BANYAN_PROTOCOL, BANYAN_HELLO_CONTROL, control->rank, control->size, 0, 1};
-    const banyan_card *card = &control->cards[control->parent];
+    const banyan_rank_record *record = &control->records[control->parent];
     char other[160], text[BANYAN_ADDRESS_TEXT];
 
-    snprintf(other, sizeof other, "rank %d on %.64s at %s", control->parent, card->host,
-             banyan_address_format(&card->address, text));
-    return is_again ? banyan_dial_again(&card->address, &control->secret, &hello, other, deadline_ns, fd, err)
-                    : banyan_dial(&card->address, &control->secret, &hello, other, deadline_ns, fd, err);
+    snprintf(other, sizeof other, "rank %d on %.64s at %s", control->parent, record->host,
+             banyan_address_format(&record->address, text));
+    return is_again
+               ? banyan_dial_again(&record->address, &control->secret, &hello, other, deadline_ns, fd, err)
+               : banyan_dial(&record->address, &control->secret, &hello, other, deadline_ns, fd, err);
 }
 
 /* The connection ended before all had joined, or was not made yet. With the lock held, which is open while we
@@ -227,13 +228,13 @@ static banyan_status wait_until_ready(banyan_control *control, int64_t deadline_
     return status;
 }
 
-static void begin(banyan_control *control, int rank, int size, const banyan_card *cards,
+static void begin(banyan_control *control, int rank, int size, const banyan_rank_record *records,
                   const banyan_secret *secret, int timeout_ms, const banyan_control_handler *handler)
 {
     control->rank = rank;
     control->size = size;
     control->parent = banyan_tree_parent(control->fanout, rank);
-    control->cards = cards;
+    control->records = records;
     control->secret = *secret;
     banyan_listener_set_secret(control->listener, secret);
     control->handler = *handler;
@@ -248,15 +249,15 @@ static void begin(banyan_control *control, int rank, int size, const banyan_card
 
 /* The root's children find it before they start; all others start at once, since ranks below them and, where
  * their parent does not come, the root's words need their thread. */
-banyan_status banyan_control_start(banyan_control *control, int rank, int size, const banyan_card *cards,
-                                   const banyan_secret *secret, int timeout_ms,
-                                   const banyan_control_handler *handler, banyan_error *err)
+banyan_status banyan_control_start(banyan_control *control, int rank, int size,
+                                   const banyan_rank_record *records, const banyan_secret *secret,
+                                   int timeout_ms, const banyan_control_handler *handler, banyan_error *err)
 {
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)timeout_ms * 1000000;
     banyan_status status = BANYAN_SUCCESS;
     int fd = -1, error;
 
-    begin(control, rank, size, cards, secret, timeout_ms, handler);
+    begin(control, rank, size, records, secret, timeout_ms, handler);
     open_status(control);
     control->is_parent_away = control->parent > 0;
     if (control->parent == 0)

@@ -54,7 +54,7 @@ void banyan_control_end_group(banyan_control *control, banyan_status status, int
  * our word for it that it has gone. Who was away itself has more to say. */
 void banyan_control_lose_root(banyan_control *control)
 {
-    const banyan_card *card = &control->cards[0];
+    const banyan_rank_record *record = &control->records[0];
     char sentence[300], spread[300];
     int was_away;
 
@@ -63,10 +63,10 @@ void banyan_control_lose_root(banyan_control *control)
     pthread_mutex_unlock(&control->lock);
     if (!was_away)
         snprintf(sentence, sizeof sentence,
-                 "rank 0 (process %d on %.64s) was lost: the connection to it ended", card->process,
-                 card->host);
+                 "rank 0 (process %d on %.64s) was lost: the connection to it ended", record->process,
+                 record->host);
     snprintf(spread, sizeof spread, "rank %d lost its connection to rank 0 (process %d on %.64s)",
-             control->rank, card->process, card->host);
+             control->rank, record->process, record->host);
     banyan_control_end_group(control, BANYAN_PEER_LOST, 0, sentence, was_away ? sentence : spread);
 }
 
@@ -106,7 +106,7 @@ static void tell_lost(banyan_control *control, int rank, banyan_status status, c
 
 void banyan_control_name_lost(banyan_control *control, int rank, banyan_status status, const char *why)
 {
-    const banyan_card *card = &control->cards[rank];
+    const banyan_rank_record *record = &control->records[rank];
     char sentence[sizeof control->suspicion.sentence];
 
     if (rank == 0 && status == BANYAN_PEER_LOST) {
@@ -115,7 +115,7 @@ void banyan_control_name_lost(banyan_control *control, int rank, banyan_status s
     }
     snprintf(sentence, sizeof sentence, "%s %d (process %d on %.64s) %s: %.200s",
              rank < control->rank_count ? "rank" : "relay",
-             rank < control->rank_count ? rank : rank - control->rank_count, card->process, card->host,
+             rank < control->rank_count ? rank : rank - control->rank_count, record->process, record->host,
              status == BANYAN_REMOTE_ERROR ? "sent what is not ours" : "was lost", why);
     if (control->rank == 0 || rank == 0) {
         banyan_control_end_group(control, status, rank, sentence, sentence);

@@ -36,7 +36,7 @@ static void look_after(banyan_control *control, orphan *o, int rank, int64_t now
 
     control->members[rank].is_looked_after = 1;
     errno = 0;
-    status = banyan_socket_connect(&control->cards[rank].address, NULL, &o->fd, NULL);
+    status = banyan_socket_connect(&control->records[rank].address, NULL, &o->fd, NULL);
     if (status && errno == ECONNREFUSED)
         find_dead(control, rank);
     if (status)
@@ -63,7 +63,7 @@ void banyan_control_hear_of_orphans(banyan_control *control)
         if (o->fd < 0 || (!banyan_socket_wait(o->fd, POLLOUT, 0) && now_ns < o->deadline_ns))
             continue;
         errno = 0;
-        status = banyan_socket_connected(o->fd, &control->cards[o->rank].address, NULL);
+        status = banyan_socket_connected(o->fd, &control->records[o->rank].address, NULL);
         close_orphan(o);
         if (status && errno == ECONNREFUSED)
             find_dead(control, o->rank);

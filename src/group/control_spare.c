@@ -19,7 +19,7 @@
 
 static const banyan_address *other_address(const banyan_control *control)
 {
-    return &control->cards[control->parent].others[0];
+    return &control->records[control->parent].others[0];
 }
 
 static void drop_approach(banyan_control *control)

@@ -16,14 +16,14 @@
 #define PATIENCE_NS 5000000000 /* with a slow reader */
 #define MOST_ANSWERS 16        /* at once */
 
-static void add_state(banyan_text *text, const banyan_card *card, int rank, const banyan_rank_state *state,
-                      double age_s)
+static void add_state(banyan_text *text, const banyan_rank_record *record, int rank,
+                      const banyan_rank_state *state, double age_s)
 {
     banyan_text_add(text, "{\"rank\":%d,\"host\":", rank);
-    banyan_text_add_json_string(text, card->host);
+    banyan_text_add_json_string(text, record->host);
     banyan_text_add(text,
                     ",\"process\":%d,\"begun\":%llu,\"done\":%llu,\"since_s\":%.3f,\"age_s\":%.3f,\"call\":",
-                    card->process, (unsigned long long)state->begun, (unsigned long long)state->done,
+                    record->process, (unsigned long long)state->begun, (unsigned long long)state->done,
                     state->since_s + age_s, age_s);
     banyan_text_add_json_string(text, state->call);
     banyan_text_add(text, ",\"control_connections\":%d,\"control_bytes_in\":%llu,\"control_bytes_out\":%llu}",
@@ -45,12 +45,12 @@ static void write_report(banyan_control *control, banyan_text *text)
     banyan_text_add(text,
                     "{\"format\":\"banyan-rank-status\",\"version\":1,\"group\":\"%s\",\"size\":%d,\"self\":",
                     control->status_socket.group, control->size);
-    add_state(text, &control->cards[control->rank], control->rank, &mine, 0);
+    add_state(text, &control->records[control->rank], control->rank, &mine, 0);
     banyan_text_add(text, ",\"peers\":[");
     for (int i = 0; i < control->size; i++)
         if (control->members[i].told_ns) {
             banyan_text_add(text, count++ ? "," : "");
-            add_state(text, &control->cards[i], i, &control->members[i].state,
+            add_state(text, &control->records[i], i, &control->members[i].state,
                       (double)(now_ns - control->members[i].told_ns) * 1e-9);
         }
     banyan_text_add(text, "]");

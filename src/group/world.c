@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group/world.c: a world from its making to its end: cards, hosts, nodes, transports; and what others ask of
- * it. */
+/* group/world.c: a world from its making to its end: records, hosts, nodes, transports; and what others ask
+ * of it. */
 #include "group/world.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static banyan_status use_hosts(const banyan_world *world, banyan_setup *setup, b
     if (!names)
         return banyan_fail_memory(err);
     for (int i = 0; i < setup->size; i++)
-        names[i] = world->cards[i].place;
+        names[i] = world->records[i].place;
     status = banyan_setup_use_hosts(setup, names, err);
     banyan_free(names);
     return status;
@@ -30,16 +30,16 @@ static banyan_status map_nodes(banyan_world *world, const banyan_setup *setup, b
     world->node_count = setup->topology->node_count;
     world->rank_of = banyan_alloc(count, sizeof *world->rank_of);
     world->addresses = banyan_alloc(count, sizeof *world->addresses);
-    world->others = banyan_alloc(count, sizeof world->cards->others);
+    world->others = banyan_alloc(count, sizeof world->records->others);
     if (!world->rank_of || !world->addresses || !world->others)
         return banyan_fail_memory(err);
     for (size_t i = 0; i < count; i++)
         world->rank_of[i] = -1;
     for (int r = 0; r < world->size; r++) {
         world->rank_of[banyan_world_node_of(setup, r)] = r;
-        world->addresses[banyan_world_node_of(setup, r)] = world->cards[r].address;
+        world->addresses[banyan_world_node_of(setup, r)] = world->records[r].address;
         memcpy(&world->others[banyan_world_node_of(setup, r) * (BANYAN_INTERFACES - 1)],
-               world->cards[r].others, sizeof world->cards[r].others);
+               world->records[r].others, sizeof world->records[r].others);
     }
     world->meeting.addresses = world->addresses;
     world->meeting.others = world->others;
@@ -116,7 +116,7 @@ void banyan_world_destroy(banyan_world *world)
     banyan_group_plans_destroy(world->unpublished);
     banyan_picture_fini(&world->picture);
     banyan_settings_destroy(world->settings);
-    banyan_free(world->cards);
+    banyan_free(world->records);
     banyan_free(world->rank_of);
     banyan_free(world->addresses);
     banyan_free(world->others);
@@ -213,9 +213,9 @@ int banyan_world_size(const banyan_world *world)
     return world->size;
 }
 
-const banyan_card *banyan_world_cards(const banyan_world *world)
+const banyan_rank_record *banyan_world_records(const banyan_world *world)
 {
-    return world->cards;
+    return world->records;
 }
 
 void banyan_world_copy_secret(const banyan_world *world, banyan_secret *out)

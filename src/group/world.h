@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/world.h: a group whose ranks are processes, on this host or many: what one of them knows.
  *
- *     cards of all ranks ─> the same setup everywhere ─> control tree (group/control.h), data endpoint
+ *     records of all ranks ─> the same setup everywhere ─> control tree (group/control.h), data endpoint
  *
  * Rank 0 makes each plan when it enters the first call that needs it, and sends it to all; the others wait
  * for it, and check its digest. Every call has a label (its number, arguments and plan); each stream begins
@@ -9,7 +9,7 @@
 #ifndef BANYAN_GROUP_WORLD_H
 #define BANYAN_GROUP_WORLD_H
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "core/settings.h"
 #include "group/control.h"
 #include "group/group.h"
@@ -17,32 +17,32 @@
 
 #define BANYAN_LABEL_BYTES 40
 
-/* How the ranks of a new world exchange their cards. */
+/* How the ranks of a new world exchange their records. */
 typedef struct {
     void *context;
-    /* Completes and exchanges: ready(world, local, card) must be called once the address that leads to the
-     * others (or none, family 0) is known, before mine is sent. cards has room for all. */
-    banyan_status (*exchange)(void *context, banyan_world *world, banyan_card *mine, banyan_card *cards,
-                              banyan_error *err);
+    /* Completes and exchanges: ready(world, local, record) must be called once the address that leads to the
+     * others (or none, family 0) is known, before mine is sent. records has room for all. */
+    banyan_status (*exchange)(void *context, banyan_world *world, banyan_rank_record *mine,
+                              banyan_rank_record *records, banyan_error *err);
 } banyan_meeting;
 
 typedef struct {
     int rank, size;
     int old_rank;                /* in the group that this one comes from, or -1 */
     int color, key;              /* of a split */
-    const banyan_secret *secret; /* NULL: rank 0's card brings one */
+    const banyan_secret *secret; /* NULL: rank 0's record brings one */
     banyan_meeting meeting;
     int *is_bound; /* set before others can count this rank in; NULL: nobody asks */
 } banyan_world_options;
 
 /* Joins a new world. The setup is completed (topology by hosts) and stays the caller's. rank and size are as
- * the cards say in the end. */
+ * the records say in the end. */
 banyan_status banyan_world_create(const banyan_world_options *options, banyan_setup *setup,
                                   banyan_world **out, banyan_error *err);
 void banyan_world_destroy(banyan_world *world); /* accepts NULL */
 
-/* For meetings: makes the listening socket on this interface and writes its address onto the card. */
-banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
+/* For meetings: makes the listening socket on this interface and writes its address onto the record. */
+banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_rank_record *mine,
                                  banyan_error *err);
 
 /* The group has taken the setup over: this is where it is now. */
@@ -74,7 +74,7 @@ banyan_endpoint *banyan_world_endpoint(banyan_world *world);
 banyan_control *banyan_world_control(banyan_world *world);
 int banyan_world_rank(const banyan_world *world);
 int banyan_world_size(const banyan_world *world);
-const banyan_card *banyan_world_cards(const banyan_world *world);
+const banyan_rank_record *banyan_world_records(const banyan_world *world);
 
 /* The group's own secret: for its listeners. */
 void banyan_world_copy_secret(const banyan_world *world, banyan_secret *out);

@@ -27,7 +27,7 @@ static long count_local(const banyan_world *world, const banyan_setup *setup)
     if (!world->size || (strcmp(setup->transport, "auto") != 0 && strncmp(setup->transport, "shm", 3) != 0))
         return 0; /* or not known yet */
     for (int i = 0; i < world->size; i++)
-        count += i != world->rank && !strcmp(world->cards[i].place, world->cards[world->rank].place);
+        count += i != world->rank && !strcmp(world->records[i].place, world->records[world->rank].place);
     return count;
 }
 

@@ -26,7 +26,7 @@ struct banyan_world {
     banyan_settings *settings;
     banyan_log *log; /* the setup's, which outlives us */
     banyan_secret secret;
-    banyan_card *cards; /* by rank */
+    banyan_rank_record *records; /* by rank */
     int node_count;
     int *rank_of;              /* by node */
     banyan_address *addresses; /* by node */
@@ -70,7 +70,7 @@ void banyan_world_note_loss(void *context, const char *sentence);
 const char *banyan_world_name_member(void *context, int member, char *buffer, size_t size);
 int banyan_world_node_of(const banyan_setup *setup, int process);
 
-/* world_descriptors.c: before the cards are known (world->size is 0), and after; *spare is what is left for
+/* world_descriptors.c: before the records are known (world->size is 0), and after; *spare is what is left for
  * others. */
 banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const banyan_setup *setup, int rank,
                                                int size, long *spare, banyan_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* group/world_join.c: what a rank brings to a new world: its settings, the interfaces it listens on, its
- * card; and the cards of all, compared. */
+ * record; and the records of all, compared. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static banyan_status choose_interfaces(banyan_world *world, const banyan_address
     return BANYAN_SUCCESS;
 }
 
-banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_card *mine,
+banyan_status banyan_world_ready(banyan_world *world, const banyan_address *local, banyan_rank_record *mine,
                                  banyan_error *err)
 {
     int low, high;
@@ -56,7 +56,7 @@ banyan_status banyan_world_ready(banyan_world *world, const banyan_address *loca
 
 /* Machines that were started from one image have one name, but each has its own boot; and processes of one
  * machine may have networks of their own. */
-static void find_place(char out[BANYAN_CARD_TEXT])
+static void find_place(char out[BANYAN_RANK_RECORD_TEXT])
 {
     banyan_digest digest;
     struct stat network = {0};
@@ -71,52 +71,52 @@ static void find_place(char out[BANYAN_CARD_TEXT])
     banyan_digest_format(&digest, out);
 }
 
-/* A text that is longer than a card has room for ends with a digest of the whole. */
-static void describe_algorithms(const char *text, banyan_card *card)
+/* A text that is longer than a record has room for ends with a digest of the whole. */
+static void describe_algorithms(const char *text, banyan_rank_record *record)
 {
     banyan_digest digest;
     char name[17];
 
-    if (strlen(text) < sizeof card->algorithm) {
-        snprintf(card->algorithm, sizeof card->algorithm, "%s", text);
+    if (strlen(text) < sizeof record->algorithm) {
+        snprintf(record->algorithm, sizeof record->algorithm, "%s", text);
         return;
     }
     banyan_digest_init(&digest);
     banyan_digest_add_string(&digest, text);
     banyan_digest_format(&digest, name);
-    snprintf(card->algorithm, sizeof card->algorithm, "%.40s... (%s)", text, name);
+    snprintf(record->algorithm, sizeof record->algorithm, "%.40s... (%s)", text, name);
 }
 
-static void write_card(const banyan_world *world, const banyan_world_options *options,
-                       const banyan_setup *setup, banyan_card *card)
+static void write_record(const banyan_world *world, const banyan_world_options *options,
+                         const banyan_setup *setup, banyan_rank_record *record)
 {
-    *card =
-        (banyan_card){.protocol = BANYAN_PROTOCOL,
-                      .version = BANYAN_VERSION_CODE,
-                      .byte_order = 1,
-                      .size = options->size,
-                      .rank = options->rank,
-                      .process = (int)getpid(),
-                      .slice_bytes = setup->slice_bytes,
-                      .window_bytes = world->meeting.window_bytes,
-                      .connections = world->meeting.connections,
-                      .quorum = setup->quorum,
-                      .learn = setup->learn,
-                      .fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT),
-                      .old_rank = options->old_rank,
-                      .color = options->color,
-                      .key = options->key};
-    if (gethostname(card->host, sizeof card->host - 1) != 0)
-        snprintf(card->host, sizeof card->host, "host");
-    find_place(card->place);
+    *record = (banyan_rank_record){
+        .protocol = BANYAN_PROTOCOL,
+        .version = BANYAN_VERSION_CODE,
+        .byte_order = 1,
+        .size = options->size,
+        .rank = options->rank,
+        .process = (int)getpid(),
+        .slice_bytes = setup->slice_bytes,
+        .window_bytes = world->meeting.window_bytes,
+        .connections = world->meeting.connections,
+        .quorum = setup->quorum,
+        .learn = setup->learn,
+        .fanout = (int)banyan_settings_integer(world->settings, BANYAN_SETTING_CONTROL_FANOUT),
+        .old_rank = options->old_rank,
+        .color = options->color,
+        .key = options->key};
+    if (gethostname(record->host, sizeof record->host - 1) != 0)
+        snprintf(record->host, sizeof record->host, "host");
+    find_place(record->place);
     if (!setup->is_default_topology) {
         char digest[17];
 
         banyan_topology_digest(setup->topology, digest);
-        snprintf(card->topology, sizeof card->topology, "%s", digest);
+        snprintf(record->topology, sizeof record->topology, "%s", digest);
     }
-    describe_algorithms(setup->algorithm, card);
-    snprintf(card->transport, sizeof card->transport, "%s", setup->transport);
+    describe_algorithms(setup->algorithm, record);
+    snprintf(record->transport, sizeof record->transport, "%s", setup->transport);
 }
 
 banyan_status banyan_world_read_settings(banyan_world *world, banyan_error *err)
@@ -185,17 +185,17 @@ static int is_near(const banyan_world *world, const banyan_address *address)
 }
 
 /* Hosts that are cabled directly have an address per cable, and others reach them at one of these only: that
- * one comes first on their cards. */
+ * one comes first on their records. */
 static void put_near_addresses_first(const banyan_world *world)
 {
     for (int r = 0; r < world->size; r++) {
-        banyan_card *card = &world->cards[r];
-        banyan_address first = card->address;
+        banyan_rank_record *record = &world->records[r];
+        banyan_address first = record->address;
 
-        for (int i = 0; i < BANYAN_INTERFACES - 1 && !is_near(world, &card->address); i++)
-            if (is_near(world, &card->others[i])) {
-                card->address = card->others[i];
-                card->others[i] = first;
+        for (int i = 0; i < BANYAN_INTERFACES - 1 && !is_near(world, &record->address); i++)
+            if (is_near(world, &record->others[i])) {
+                record->address = record->others[i];
+                record->others[i] = first;
             }
     }
 }
@@ -203,24 +203,24 @@ static void put_near_addresses_first(const banyan_world *world)
 banyan_status banyan_world_meet(banyan_world *world, const banyan_world_options *options,
                                 const banyan_setup *setup, banyan_error *err)
 {
-    banyan_card mine;
+    banyan_rank_record mine;
     banyan_status status;
 
-    write_card(world, options, setup, &mine);
+    write_record(world, options, setup, &mine);
     if (!options->secret && options->rank == 0) {
         status = banyan_auth_random(mine.secret.bytes, sizeof mine.secret.bytes, err);
         if (status)
             return status;
     }
-    world->cards = banyan_alloc((size_t)options->size, sizeof *world->cards);
-    if (!world->cards)
+    world->records = banyan_alloc((size_t)options->size, sizeof *world->records);
+    if (!world->records)
         return banyan_fail_memory(err);
-    status = options->meeting.exchange(options->meeting.context, world, &mine, world->cards, err);
+    status = options->meeting.exchange(options->meeting.context, world, &mine, world->records, err);
     if (status)
         return status;
     world->rank = mine.rank;
     world->size = mine.size;
-    world->secret = options->secret ? *options->secret : world->cards[0].secret;
+    world->secret = options->secret ? *options->secret : world->records[0].secret;
     put_near_addresses_first(world);
-    return banyan_cards_compare(world->cards, world->size, err);
+    return banyan_rank_records_compare(world->records, world->size, err);
 }

@@ -45,7 +45,7 @@ void banyan_world_log_start(const banyan_world *world, const banyan_setup *setup
         return;
     banyan_topology_digest(setup->topology, digest);
     BANYAN_INFO(setup->log, INIT, "rank %d of %d, listening at %s, time-out %d ms", world->rank, world->size,
-                banyan_address_format(&world->cards[world->rank].address, address), setup->timeout_ms);
+                banyan_address_format(&world->records[world->rank].address, address), setup->timeout_ms);
     BANYAN_INFO(setup->log, GRAPH, "network %s (%s): %d workers, %d nodes, %d links, digest %s",
                 setup->topology->name ? setup->topology->name : "",
                 setup->is_default_topology ? "by hosts" : "given", setup->topology->worker_count,

@@ -61,9 +61,9 @@ const char *banyan_world_name_member(void *context, int member, char *buffer, si
     if (rank < 0)
         snprintf(buffer, size, "node %d", member);
     else if (rank >= world->setup->size)
-        snprintf(buffer, size, "relay %d (on %.40s)", rank - world->setup->size, world->cards[rank].host);
+        snprintf(buffer, size, "relay %d (on %.40s)", rank - world->setup->size, world->records[rank].host);
     else
-        snprintf(buffer, size, "rank %d (on %.40s)", rank, world->cards[rank].host);
+        snprintf(buffer, size, "rank %d (on %.40s)", rank, world->records[rank].host);
     return buffer;
 }
 
@@ -95,13 +95,13 @@ static banyan_status gather_by_node(void *context, const void *mine, size_t byte
 /* The same answer on every rank: all take part in the exchange, or none. */
 static int wants_shm(const banyan_world *world)
 {
-    const char *wish = world->cards[0].transport;
+    const char *wish = world->records[0].transport;
 
     if (strcmp(wish, "auto") != 0 && strncmp(wish, "shm", 3) != 0)
         return 0;
     for (int i = 0; i < world->size; i++)
         for (int k = 0; k < i; k++)
-            if (!strcmp(world->cards[i].place, world->cards[k].place))
+            if (!strcmp(world->records[i].place, world->records[k].place))
                 return 1;
     return 0;
 }
@@ -118,8 +118,8 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
     banyan_status status = banyan_transport_shm.open(&opening, &shm, err);
 
     if (status)
-        return strcmp(world->cards[0].transport, "auto") != 0 ? status
-                                                              : banyan_control_failure(world->control, err);
+        return strcmp(world->records[0].transport, "auto") != 0 ? status
+                                                                : banyan_control_failure(world->control, err);
     status = banyan_several_create(shm, world->endpoint, &both, err);
     if (status) {
         shm->transport->close(shm);
@@ -135,7 +135,7 @@ static banyan_status open_shm(banyan_world *world, const banyan_setup *setup, ba
 /* The last part of 'shm+ucx', where it is a message engine. */
 static const banyan_transport *wanted_engine(const banyan_world *world)
 {
-    const char *wish = world->cards[0].transport, *plus = strchr(wish, '+');
+    const char *wish = world->records[0].transport, *plus = strchr(wish, '+');
     const banyan_transport *found = banyan_transport_find(plus ? plus + 1 : wish);
 
     return found == &banyan_transport_mpi || found == &banyan_transport_ucx ? found : NULL;
@@ -196,10 +196,10 @@ banyan_status banyan_world_begin(banyan_world *world, const banyan_setup *setup,
     banyan_status_folder(banyan_settings_string(world->settings, BANYAN_SETTING_STATUS_FOLDER), folder);
     banyan_control_set_status_folder(world->control, folder);
     banyan_control_name_relays(world->control, setup->size);
-    banyan_control_set_fanout(world->control, world->cards[0].fanout);
+    banyan_control_set_fanout(world->control, world->records[0].fanout);
     if (!status)
-        status = banyan_control_start(world->control, world->rank, world->size, world->cards, &world->secret,
-                                      setup->timeout_ms, &handler, err);
+        status = banyan_control_start(world->control, world->rank, world->size, world->records,
+                                      &world->secret, setup->timeout_ms, &handler, err);
     if (!status && wanted_engine(world))
         status = open_messages(world, setup, err);
     if (!status && wants_shm(world))

@@ -25,7 +25,7 @@
 #define BANYAN_PROTOCOL 10
 
 typedef enum {
-    BANYAN_HELLO_STORE = 1, /* to a store, with a card */
+    BANYAN_HELLO_STORE = 1, /* to a store, with a record */
     BANYAN_HELLO_CONTROL,   /* to a rank that is higher in the control tree */
     BANYAN_HELLO_DATA,      /* streams between two members */
     BANYAN_HELLO_JOIN,      /* survivors of a group meet */

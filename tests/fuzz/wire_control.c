@@ -47,7 +47,7 @@ static void hear_want(void *context, int rank, const unsigned char *body, size_t
     hear_body(context, body, bytes);
 }
 
-static void begin(banyan_control *control, banyan_card *cards, int rank, int ends[LINKS])
+static void begin(banyan_control *control, banyan_rank_record *records, int rank, int ends[LINKS])
 {
     const int *others = neighbours[rank];
 
@@ -55,7 +55,7 @@ static void begin(banyan_control *control, banyan_card *cards, int rank, int end
     control->size = SIZE;
     control->parent = banyan_tree_parent(FANOUT, rank);
     banyan_control_set_fanout(control, FANOUT);
-    control->cards = cards;
+    control->records = records;
     control->beat_ns = control->timeout_ms = 1000000000;
     control->awake_ns = banyan_clock_ns();
     control->handler = (banyan_control_handler){
@@ -89,14 +89,14 @@ static void hear_all(banyan_control *control, const uint8_t *data, size_t size)
 
 static void run(const uint8_t *data, size_t size, int rank)
 {
-    static banyan_card cards[SIZE];
+    static banyan_rank_record records[SIZE];
     banyan_address local = {.family = AF_INET, .bytes = {127, 0, 0, 1}};
     banyan_control *control = NULL;
     int ends[LINKS];
 
     if (banyan_control_create(SIZE, 1000, &local, 0, 0, &control, NULL))
         return;
-    begin(control, cards, rank, ends);
+    begin(control, records, rank, ends);
     hear_all(control, data, size);
     banyan_control_check_suspicion(control, INT64_MAX);
     if (control->link_count > LINKS || control->joined_count < 0 || control->joined_count >= SIZE)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/fuzz/wire_frames.c: what a member that holds the secret may send: data frames over one connection,
- * over two that share the streams in stripes, and a rank's card. */
+ * over two that share the streams in stripes, and a rank's record. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "transport/tcp_internal.h"
 
 enum { STREAMS = 3, WINDOW = 256, LINKS = 2, BEFORE_END = 64 };
@@ -102,13 +102,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    unsigned char bytes[BANYAN_CARD_BYTES] = {0};
-    banyan_card card;
+    unsigned char bytes[BANYAN_RANK_RECORD_BYTES] = {0};
+    banyan_rank_record record;
     banyan_error err;
 
     memcpy(bytes, data, size < sizeof bytes ? size : sizeof bytes);
-    if (!banyan_card_read(bytes, &card, &err))
-        banyan_cards_compare(&card, 1, &err);
+    if (!banyan_rank_record_read(bytes, &record, &err))
+        banyan_rank_records_compare(&record, 1, &err);
     read_frames(data, size, 1);
     read_frames(data, size, LINKS);
     return 0;

@@ -39,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_list(data, size);
     for (size_t i = 0; i + BANYAN_ROSTER_CHANGE_BYTES <= size; i += BANYAN_ROSTER_CHANGE_BYTES)
         read_change(data + i);
-    for (size_t i = 0; i + BANYAN_ROSTER_CARD_BYTES <= size; i += BANYAN_ROSTER_CARD_BYTES)
-        if (banyan_roster_read_card(data + i, SIZE) >= SIZE)
+    for (size_t i = 0; i + BANYAN_ROSTER_RECORD_BYTES <= size; i += BANYAN_ROSTER_RECORD_BYTES)
+        if (banyan_roster_read_record(data + i, SIZE) >= SIZE)
             abort();
     return 0;
 }

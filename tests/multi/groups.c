@@ -2,7 +2,7 @@
 /* tests/multi/groups.c: the ways into a group, groups out of groups, and calls that do not block. */
 #include <sys/stat.h>
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "jobs.h"
 
 enum { RANKS = 4 };
@@ -135,11 +135,11 @@ static int use_a_port_range(job_rank *self)
     EXPECT(!banyan_comm_init_exchange(&comm, self->memory->size, self->rank, job_exchange, self, NULL),
            "init");
     for (int i = 0; i < self->memory->size; i++) {
-        banyan_card card;
+        banyan_rank_record record;
 
-        EXPECT(!banyan_card_read(self->memory->cards[i], &card, NULL), "rank %d's card", i);
-        EXPECT(card.address.port >= 45100 && card.address.port <= 45190, "rank %d listens on port %u", i,
-               (unsigned)card.address.port);
+        EXPECT(!banyan_rank_record_read(self->memory->records[i], &record, NULL), "rank %d's record", i);
+        EXPECT(record.address.port >= 45100 && record.address.port <= 45190, "rank %d listens on port %u", i,
+               (unsigned)record.address.port);
     }
     sum = sum_of(comm, (float)self->rank, &status);
     EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(comm));

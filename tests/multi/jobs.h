@@ -24,7 +24,7 @@
 #include "transport/plugin.h"
 #include "unit/test.h"
 
-enum { MOST_RANKS = 64, CARD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
+enum { MOST_RANKS = 64, RECORD_ROOM = 1024, RESULT_ROOM = 1 << 20 };
 
 /* Sanitizers and busy machines slow everything down: what must happen may take long. */
 enum { JOB_SECONDS = 240, CALL_MS = 60000 };
@@ -32,7 +32,7 @@ enum { JOB_SECONDS = 240, CALL_MS = 60000 };
 typedef struct {
     int size;
     pthread_barrier_t barrier;
-    unsigned char cards[MOST_RANKS][CARD_ROOM];
+    unsigned char records[MOST_RANKS][RECORD_ROOM];
     banyan_unique_id id;
     _Atomic int has_id;
     _Atomic int step; /* what the test's own words say */
@@ -206,12 +206,12 @@ static inline banyan_status job_exchange(void *context, const void *mine, size_t
 {
     job_rank *self = context;
 
-    if (bytes > CARD_ROOM)
+    if (bytes > RECORD_ROOM)
         return BANYAN_INTERNAL_ERROR;
-    memcpy(self->memory->cards[self->rank], mine, bytes);
+    memcpy(self->memory->records[self->rank], mine, bytes);
     pthread_barrier_wait(&self->memory->barrier);
     for (int i = 0; i < self->memory->size; i++)
-        memcpy((char *)all + (size_t)i * bytes, self->memory->cards[i], bytes);
+        memcpy((char *)all + (size_t)i * bytes, self->memory->records[i], bytes);
     pthread_barrier_wait(&self->memory->barrier);
     return BANYAN_SUCCESS;
 }

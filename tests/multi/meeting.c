@@ -29,18 +29,18 @@ static banyan_address *meeting_place(job_rank *self)
 static banyan_status visit(job_rank *self, banyan_error *err)
 {
     banyan_store_visit visit = {.address = *meeting_place(self), .secret = &secret, .timeout_ms = timeout_ms};
-    banyan_card cards[RANKS];
-    banyan_card mine = {.protocol = BANYAN_PROTOCOL,
-                        .size = RANKS,
-                        .rank = self->rank,
-                        .process = (int)getpid(),
-                        .address = {.family = AF_INET, .bytes = {127, 0, 0, 1}}};
-    banyan_status status = banyan_store_exchange(&visit, &mine, cards, err);
+    banyan_rank_record records[RANKS];
+    banyan_rank_record mine = {.protocol = BANYAN_PROTOCOL,
+                               .size = RANKS,
+                               .rank = self->rank,
+                               .process = (int)getpid(),
+                               .address = {.family = AF_INET, .bytes = {127, 0, 0, 1}}};
+    banyan_status status = banyan_store_exchange(&visit, &mine, records, err);
 
     for (int i = 0; !status && i < RANKS; i++)
-        if (cards[i].rank != i)
-            status = banyan_fail(err, BANYAN_INTERNAL_ERROR, "the card of rank %d is that of %d", i,
-                                 cards[i].rank);
+        if (records[i].rank != i)
+            status = banyan_fail(err, BANYAN_INTERNAL_ERROR, "the record of rank %d is that of %d", i,
+                                 records[i].rank);
     return status;
 }
 

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <sys/resource.h>
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "multi/forwarder.h"
 #include "multi/jobs.h"
 #include "transport/bytes.h"
@@ -116,7 +116,7 @@ static void cut_until(int most_there, int most_back)
 
 TEST(a_handshake_that_is_cut_anywhere_is_tried_again)
 {
-    cut_until(620, 1600); /* into the card, and into the cards of all: the visit is made again */
+    cut_until(620, 1600); /* into the record, and into the records of all: the visit is made again */
     run_through_network(start_in_long_time);
 }
 
@@ -132,23 +132,23 @@ TEST(a_connection_that_is_silent_or_damaged_once_is_tried_again)
     run_through_network(start_after_silence);
 }
 
-/* The card of the rank that others dial is given another port: control connections go to rank 0, those for
+/* The record of the rank that others dial is given another port: control connections go to rank 0, those for
  * data to rank 1. */
 static banyan_status exchange_through(void *context, const void *mine, size_t bytes, void *all, int reached)
 {
     job_rank *self = context;
-    unsigned char *card = (unsigned char *)all + (size_t)reached * bytes;
+    unsigned char *record = (unsigned char *)all + (size_t)reached * bytes;
     banyan_status status = job_exchange(self, mine, bytes, all);
-    banyan_card known;
+    banyan_rank_record known;
 
     if (!status)
-        status = banyan_card_read(card, &known, NULL);
+        status = banyan_rank_record_read(record, &known, NULL);
     if (status)
         return status;
     atomic_store(&network->target_port, known.address.port);
     if (self->rank != reached) {
         known.address.port = (uint16_t)network->port;
-        banyan_card_write(&known, card);
+        banyan_rank_record_write(&known, record);
     }
     return BANYAN_SUCCESS;
 }
@@ -386,12 +386,12 @@ static banyan_status exchange_and_be_crowded(void *context, const void *mine, si
 {
     job_rank *self = context;
     banyan_status status = job_exchange(self, mine, bytes, all);
-    banyan_card card;
+    banyan_rank_record record;
 
     if (!status)
-        status = banyan_card_read((unsigned char *)all + (size_t)self->rank * bytes, &card, NULL);
+        status = banyan_rank_record_read((unsigned char *)all + (size_t)self->rank * bytes, &record, NULL);
     if (!status)
-        own_strangers = strangers_come(card.address.port, STRANGERS);
+        own_strangers = strangers_come(record.address.port, STRANGERS);
     pthread_barrier_wait(&self->memory->barrier);
     return status;
 }

@@ -4,7 +4,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "bootstrap/card.h"
+#include "bootstrap/rank_record.h"
 #include "multi/calls.h"
 #include "transport/dial.h"
 #include "transport/handshake.h"
@@ -14,15 +14,15 @@ typedef struct {
     banyan_secret secret;
 } target;
 
-/* Rank 0's listener: its card went through the shared memory, with the secret that it made. */
+/* Rank 0's listener: its record went through the shared memory, with the secret that it made. */
 static target find_address(job_rank *self)
 {
-    banyan_card card;
+    banyan_rank_record record;
     target t;
 
-    banyan_card_read(self->memory->cards[0], &card, NULL);
-    t.address = card.address;
-    t.secret = card.secret;
+    banyan_rank_record_read(self->memory->records[0], &record, NULL);
+    t.address = record.address;
+    t.secret = record.secret;
     return t;
 }
 
@@ -125,11 +125,11 @@ static int liar_sends_rubbish(job_rank *self)
     config.algorithm = "ring";
     EXPECT(!banyan_comm_init_exchange(&comm, 4, self->rank, job_exchange, self, &config), "init");
     if (self->rank == 3) {
-        banyan_card card;
+        banyan_rank_record record;
         target t = find_address(self);
 
-        banyan_card_read(self->memory->cards[2], &card, NULL);
-        EXPECT(!banyan_dial(&card.address, &t.secret, &hello, "rank 2", banyan_clock_ns() + 5000000000, &fd,
+        banyan_rank_record_read(self->memory->records[2], &record, NULL);
+        EXPECT(!banyan_dial(&record.address, &t.secret, &hello, "rank 2", banyan_clock_ns() + 5000000000, &fd,
                             NULL),
                "dial");
         memset(rubbish, 0x77, sizeof rubbish);

@@ -5,125 +5,125 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bootstrap/card.h"
 #include "bootstrap/launch.h"
+#include "bootstrap/rank_record.h"
 #include "bootstrap/setup.h"
 #include "bootstrap/store.h"
 #include "test.h"
 
-static banyan_card make_card(int rank)
+static banyan_rank_record make_record(int rank)
 {
-    banyan_card card = {.protocol = 1,
-                        .version = 100,
-                        .byte_order = 1,
-                        .size = 3,
-                        .rank = rank,
-                        .process = 77,
-                        .host = "node7",
-                        .place = "here",
-                        .algorithm = "auto",
-                        .transport = "auto",
-                        .slice_bytes = 4096,
-                        .window_bytes = 1 << 20,
-                        .connections = 2,
-                        .old_rank = -1};
+    banyan_rank_record record = {.protocol = 1,
+                                 .version = 100,
+                                 .byte_order = 1,
+                                 .size = 3,
+                                 .rank = rank,
+                                 .process = 77,
+                                 .host = "node7",
+                                 .place = "here",
+                                 .algorithm = "auto",
+                                 .transport = "auto",
+                                 .slice_bytes = 4096,
+                                 .window_bytes = 1 << 20,
+                                 .connections = 2,
+                                 .old_rank = -1};
 
-    card.address = (banyan_address){.family = AF_INET, .port = 4711, .bytes = {10, 0, 0, 7}};
-    return card;
+    record.address = (banyan_address){.family = AF_INET, .port = 4711, .bytes = {10, 0, 0, 7}};
+    return record;
 }
 
-TEST(a_card_comes_back_as_it_was_written)
+TEST(a_record_comes_back_as_it_was_written)
 {
-    banyan_card card = make_card(2), back;
-    unsigned char bytes[BANYAN_CARD_BYTES];
+    banyan_rank_record record = make_record(2), back;
+    unsigned char bytes[BANYAN_RANK_RECORD_BYTES];
 
-    banyan_card_write(&card, bytes);
-    assert_int_equal(banyan_card_read(bytes, &back, NULL), BANYAN_SUCCESS);
+    banyan_rank_record_write(&record, bytes);
+    assert_int_equal(banyan_rank_record_read(bytes, &back, NULL), BANYAN_SUCCESS);
     assert_int_equal(back.rank, 2);
     assert_int_equal(back.old_rank, -1);
     assert_string_equal(back.host, "node7");
     assert_int_equal(back.address.port, 4711);
-    assert_memory_equal(back.address.bytes, card.address.bytes, 16);
+    assert_memory_equal(back.address.bytes, record.address.bytes, 16);
     assert_int_equal(back.slice_bytes, 4096);
 }
 
-TEST(cards_that_hold_rubbish_are_refused)
+TEST(records_that_hold_rubbish_are_refused)
 {
-    banyan_card card = make_card(2), back;
-    unsigned char bytes[BANYAN_CARD_BYTES];
+    banyan_rank_record record = make_record(2), back;
+    unsigned char bytes[BANYAN_RANK_RECORD_BYTES];
     banyan_error err;
 
     memset(bytes, 0, sizeof bytes);
-    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    assert_int_equal(banyan_rank_record_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
     CHECK_SAYS(err, "empty");
-    card.rank = 3;
-    banyan_card_write(&card, bytes);
-    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    record.rank = 3;
+    banyan_rank_record_write(&record, bytes);
+    assert_int_equal(banyan_rank_record_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
     CHECK_SAYS(err, "rank 3 of 3");
-    card.rank = 0;
-    card.host[0] = '\n';
-    banyan_card_write(&card, bytes);
-    assert_int_equal(banyan_card_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
+    record.rank = 0;
+    record.host[0] = '\n';
+    banyan_rank_record_write(&record, bytes);
+    assert_int_equal(banyan_rank_record_read(bytes, &back, &err), BANYAN_REMOTE_ERROR);
     CHECK_SAYS(err, "rubbish");
 }
 
-static banyan_status compare(void (*change)(banyan_card *card), banyan_error *err)
+static banyan_status compare(void (*change)(banyan_rank_record *record), banyan_error *err)
 {
-    banyan_card cards[3] = {make_card(0), make_card(1), make_card(2)};
+    banyan_rank_record records[3] = {make_record(0), make_record(1), make_record(2)};
 
-    change(&cards[2]);
-    return banyan_cards_compare(cards, 3, err);
+    change(&records[2]);
+    return banyan_rank_records_compare(records, 3, err);
 }
 
-static void nothing(banyan_card *card)
+static void nothing(banyan_rank_record *record)
 {
-    (void)card;
+    (void)record;
 }
 
-static void protocol(banyan_card *card)
+static void protocol(banyan_rank_record *record)
 {
-    card->protocol = 2;
+    record->protocol = 2;
 }
 
-static void version(banyan_card *card)
+static void version(banyan_rank_record *record)
 {
-    card->version = 203;
+    record->version = 203;
 }
 
-static void byte_order(banyan_card *card)
+static void byte_order(banyan_rank_record *record)
 {
-    card->byte_order = 1u << 24;
+    record->byte_order = 1u << 24;
 }
 
-static void size(banyan_card *card)
+static void size(banyan_rank_record *record)
 {
-    card->size = 4;
+    record->size = 4;
 }
 
-static void rank(banyan_card *card)
+static void rank(banyan_rank_record *record)
 {
-    card->rank = 1;
+    record->rank = 1;
 }
 
-static void slices(banyan_card *card)
+static void slices(banyan_rank_record *record)
 {
-    card->slice_bytes = 8192;
+    record->slice_bytes = 8192;
 }
 
-static void topology(banyan_card *card)
+static void topology(banyan_rank_record *record)
 {
-    snprintf(card->topology, sizeof card->topology, "0123456789abcdef");
+    snprintf(record->topology, sizeof record->topology, "0123456789abcdef");
 }
 
-static void quorum(banyan_card *card)
+static void quorum(banyan_rank_record *record)
 {
-    card->quorum = 1;
+    record->quorum = 1;
 }
 
 TEST(each_disagreement_names_both_ranks_and_values)
 {
     static const struct {
-        void (*change)(banyan_card *card);
+        void (*change)(banyan_rank_record *record);
         banyan_status status;
         const char *words;
     } cases[] = {
@@ -370,8 +370,8 @@ TEST(a_secret_file_must_be_its_owners_alone)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_card_comes_back_as_it_was_written),
-        cmocka_unit_test(cards_that_hold_rubbish_are_refused),
+        cmocka_unit_test(a_record_comes_back_as_it_was_written),
+        cmocka_unit_test(records_that_hold_rubbish_are_refused),
         cmocka_unit_test(each_disagreement_names_both_ranks_and_values),
         cmocka_unit_test(ranks_are_listed_in_ranges),
         cmocka_unit_test(every_launcher_is_recognised),

@@ -32,7 +32,7 @@ typedef struct {
 static struct {
     int size;
     banyan_secret secret;
-    banyan_card cards[MOST_RANKS];
+    banyan_rank_record records[MOST_RANKS];
     node nodes[MOST_RANKS];
     pthread_mutex_t lock;
 } group = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -98,8 +98,8 @@ static void *start(void *argument)
     banyan_control_handler handler = {n,         hear_fail, hear_data, hear_left, hear_want,
                                       hear_plan, hear_call, NULL,      NULL,      NULL};
 
-    n->status = banyan_control_start(n->control, n->rank, group.size, group.cards, &group.secret, TIMEOUT_MS,
-                                     &handler, &n->err);
+    n->status = banyan_control_start(n->control, n->rank, group.size, group.records, &group.secret,
+                                     TIMEOUT_MS, &handler, &n->err);
     return NULL;
 }
 
@@ -146,11 +146,11 @@ static void open_group(int size, int fanout, int address_count)
         *n = (node){.rank = i};
         assert_int_equal(banyan_control_create(size, TIMEOUT_MS, &local, 0, 0, &n->control, NULL), 0);
         banyan_control_set_fanout(n->control, fanout);
-        group.cards[i] = (banyan_card){.rank = i, .process = 1000 + i, .host = "here"};
-        group.cards[i].address = *banyan_control_address(n->control);
+        group.records[i] = (banyan_rank_record){.rank = i, .process = 1000 + i, .host = "here"};
+        group.records[i].address = *banyan_control_address(n->control);
         if (address_count > 1)
             assert_int_equal(
-                banyan_control_listen_also(n->control, &second, 0, 0, &group.cards[i].others[0], NULL), 0);
+                banyan_control_listen_also(n->control, &second, 0, 0, &group.records[i].others[0], NULL), 0);
     }
     do_all(start);
 }

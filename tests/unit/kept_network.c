@@ -17,7 +17,7 @@
 enum { SIZE = 5 };
 
 static char folder[] = "/tmp/banyan-kept-XXXXXX";
-static banyan_card cards[SIZE]; /* as in hosts:2+3 */
+static banyan_rank_record records[SIZE]; /* as in hosts:2+3 */
 
 static int set_up(void **state)
 {
@@ -25,8 +25,8 @@ static int set_up(void **state)
 
     (void)state;
     for (int i = 0; i < SIZE; i++) {
-        snprintf(cards[i].host, sizeof cards[i].host, "node%d", host_of[i]);
-        snprintf(cards[i].place, sizeof cards[i].place, "boot%d", host_of[i]);
+        snprintf(records[i].host, sizeof records[i].host, "node%d", host_of[i]);
+        snprintf(records[i].place, sizeof records[i].place, "boot%d", host_of[i]);
     }
     return mkdtemp(folder) == NULL;
 }
@@ -59,7 +59,7 @@ static void save(const char *spec)
     banyan_topology *t;
     banyan_error err = {""};
 
-    if (banyan_topology_load(spec, &t, &err) || banyan_kept_network_save(folder, cards, SIZE, t, &err))
+    if (banyan_topology_load(spec, &t, &err) || banyan_kept_network_save(folder, records, SIZE, t, &err))
         fail_msg("%s", err.text);
     banyan_topology_destroy(t);
 }
@@ -71,9 +71,9 @@ TEST(what_was_saved_is_there_for_the_same_hosts)
     char *text = NULL;
 
     save("hosts:2+3,gbps=1");
-    assert_int_equal(banyan_kept_network_load(folder, cards, SIZE, &text, &err), 0);
+    assert_int_equal(banyan_kept_network_load(folder, records, SIZE, &text, &err), 0);
     assert_non_null(text);
-    assert_int_equal(banyan_kept_network_parse(text, cards, SIZE, &t, &err), 0);
+    assert_int_equal(banyan_kept_network_parse(text, records, SIZE, &t, &err), 0);
     assert_int_equal(t->worker_count, SIZE);
     banyan_topology_destroy(t);
     banyan_free(text);
@@ -81,25 +81,25 @@ TEST(what_was_saved_is_there_for_the_same_hosts)
 
 TEST(other_hosts_have_nothing)
 {
-    banyan_card others[SIZE];
+    banyan_rank_record others[SIZE];
     char *text = NULL;
 
     save("hosts:2+3,gbps=1");
-    memcpy(others, cards, sizeof others);
+    memcpy(others, records, sizeof others);
     snprintf(others[4].host, sizeof others[4].host, "node7");
     assert_int_equal(banyan_kept_network_load(folder, others, SIZE, &text, NULL), 0);
     assert_null(text);
-    assert_int_equal(banyan_kept_network_load(folder, cards, SIZE - 1, &text, NULL), 0);
+    assert_int_equal(banyan_kept_network_load(folder, records, SIZE - 1, &text, NULL), 0);
     assert_null(text);
 }
 
 TEST(a_host_that_has_started_again_is_the_same)
 {
-    banyan_card later[SIZE];
+    banyan_rank_record later[SIZE];
     char *text = NULL;
 
     save("hosts:2+3,gbps=1");
-    memcpy(later, cards, sizeof later);
+    memcpy(later, records, sizeof later);
     for (int i = 2; i < SIZE; i++)
         snprintf(later[i].place, sizeof later[i].place, "boot again");
     assert_int_equal(banyan_kept_network_load(folder, later, SIZE, &text, NULL), 0);
@@ -116,7 +116,7 @@ TEST(what_is_older_than_a_week_is_not_used)
     save("hosts:2+3,gbps=1");
     find_file(path, sizeof path);
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    assert_int_equal(banyan_kept_network_load(folder, cards, SIZE, &text, NULL), 0);
+    assert_int_equal(banyan_kept_network_load(folder, records, SIZE, &text, NULL), 0);
     assert_null(text);
 }
 
@@ -131,7 +131,7 @@ TEST(a_network_of_other_ranks_is_refused_with_a_sentence)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         save(wrong[i].spec);
-        assert_int_not_equal(banyan_kept_network_load(folder, cards, SIZE, &text, &err), 0);
+        assert_int_not_equal(banyan_kept_network_load(folder, records, SIZE, &text, &err), 0);
         assert_null(text);
         if (!strstr(err.text, wrong[i].sentence) || !strstr(err.text, "network-"))
             fail_msg("%s: %s", wrong[i].spec, err.text);
@@ -146,7 +146,7 @@ TEST(a_broken_file_is_refused_and_names_itself)
     save("hosts:2+3");
     find_file(path, sizeof path);
     assert_int_equal(banyan_file_save(path, "{", 1, NULL), 0);
-    assert_int_not_equal(banyan_kept_network_load(folder, cards, SIZE, &text, &err), 0);
+    assert_int_not_equal(banyan_kept_network_load(folder, records, SIZE, &text, &err), 0);
     assert_non_null(strstr(err.text, path));
 }
 
@@ -157,7 +157,7 @@ TEST(survives_the_failure_of_each_allocation)
     save("hosts:2+3,gbps=1");
     for (int calls = 0; !text; calls++) {
         banyan_alloc_fail_after(calls);
-        banyan_kept_network_load(folder, cards, SIZE, &text, NULL);
+        banyan_kept_network_load(folder, records, SIZE, &text, NULL);
     }
     banyan_alloc_fail_after(-1);
     banyan_free(text);

@@ -21,7 +21,7 @@ typedef struct {
     banyan_reunion tree;
     pthread_t thread;
     banyan_status status;
-    unsigned char all[RANKS * BANYAN_CARD_BYTES];
+    unsigned char all[RANKS * BANYAN_RANK_RECORD_BYTES];
     int members, falls_out;
 } survivor;
 
@@ -44,7 +44,7 @@ static void *live(void *argument)
     survivor *self = argument;
     banyan_reunion *t = &self->tree;
     int parent = banyan_tree_parent(FANOUT, t->rank);
-    unsigned char mine[BANYAN_CARD_BYTES];
+    unsigned char mine[BANYAN_RANK_RECORD_BYTES];
 
     memset(mine, t->rank + 1, sizeof mine);
     self->status = parent < 0 ? banyan_reunion_lead(t, 0.7, NULL)
@@ -85,9 +85,9 @@ static void end(void)
     banyan_free(survivors);
 }
 
-TEST(everybody_gets_all_cards_and_nobody_sends_more_than_fan_out_times_all)
+TEST(everybody_gets_all_records_and_nobody_sends_more_than_fan_out_times_all)
 {
-    size_t table = (size_t)RANKS * BANYAN_CARD_BYTES;
+    size_t table = (size_t)RANKS * BANYAN_RANK_RECORD_BYTES;
 
     begin(-1);
     for (int i = 0; i < RANKS; i++) {
@@ -95,10 +95,11 @@ TEST(everybody_gets_all_cards_and_nobody_sends_more_than_fan_out_times_all)
 
         assert_true(!s->status && s->members == RANKS && s->tree.own == i);
         for (int j = 0; j < RANKS; j++)
-            assert_true(s->all[(size_t)j * BANYAN_CARD_BYTES] == j + 1);
+            assert_true(s->all[(size_t)j * BANYAN_RANK_RECORD_BYTES] == j + 1);
         assert_true(s->tree.number == survivors[0].tree.number);
         assert_true(s->tree.out_bytes < (FANOUT + 2) * table);
-        assert_true(banyan_tree_child_count(FANOUT, RANKS, i) || s->tree.out_bytes < 2 * BANYAN_CARD_BYTES);
+        assert_true(banyan_tree_child_count(FANOUT, RANKS, i) ||
+                    s->tree.out_bytes < 2 * BANYAN_RANK_RECORD_BYTES);
     }
     end();
 }
@@ -118,7 +119,7 @@ TEST(the_leader_hears_which_member_fell_out_below_others_and_all_may_go_round_ag
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(everybody_gets_all_cards_and_nobody_sends_more_than_fan_out_times_all),
+        cmocka_unit_test(everybody_gets_all_records_and_nobody_sends_more_than_fan_out_times_all),
         cmocka_unit_test(the_leader_hears_which_member_fell_out_below_others_and_all_may_go_round_again),
     };
 

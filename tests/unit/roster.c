@@ -39,10 +39,10 @@ TEST(a_list_that_is_none_is_refused)
     assert_true(!banyan_roster_read(bytes, banyan_roster_bytes(5), 4, &number, back, &count));
 }
 
-TEST(changes_and_cards_name_ranks_that_exist)
+TEST(changes_and_records_name_ranks_that_exist)
 {
-    unsigned char change[BANYAN_ROSTER_CHANGE_BYTES], card[BANYAN_CARD_BYTES] = {7},
-                                                      entry[BANYAN_ROSTER_CARD_BYTES];
+    unsigned char change[BANYAN_ROSTER_CHANGE_BYTES], record[BANYAN_RANK_RECORD_BYTES] = {7},
+                                                      entry[BANYAN_ROSTER_RECORD_BYTES];
     int rank = -1, is_there = -1;
 
     banyan_roster_write_change(change, 5, 1);
@@ -50,11 +50,11 @@ TEST(changes_and_cards_name_ranks_that_exist)
     assert_true(!banyan_roster_read_change(change, 5, &rank, &is_there));
     banyan_roster_write_change(change, 5, 0);
     assert_true(banyan_roster_read_change(change, 6, &rank, &is_there) && rank == 5 && is_there == 0);
-    banyan_roster_write_card(entry, 3, card);
-    assert_true(banyan_roster_read_card(entry, 4) == 3 && !memcmp(entry + 4, card, sizeof card));
-    assert_true(banyan_roster_read_card(entry, 3) == -1);
+    banyan_roster_write_record(entry, 3, record);
+    assert_true(banyan_roster_read_record(entry, 4) == 3 && !memcmp(entry + 4, record, sizeof record));
+    assert_true(banyan_roster_read_record(entry, 3) == -1);
     banyan_put32(entry, UINT32_MAX);
-    assert_true(banyan_roster_read_card(entry, 4096) == -1);
+    assert_true(banyan_roster_read_record(entry, 4096) == -1);
 }
 
 int main(void)
@@ -62,7 +62,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_of_members_comes_back),
         cmocka_unit_test(a_list_that_is_none_is_refused),
-        cmocka_unit_test(changes_and_cards_name_ranks_that_exist),
+        cmocka_unit_test(changes_and_records_name_ranks_that_exist),
     };
 
     return cmocka_run_group_tests_name("roster", tests, NULL, NULL);

@@ -5,8 +5,8 @@
  * many ranks as fit into a process. */
 #include "test.h"
 
-#include "bootstrap/card.h"
 #include "bootstrap/join_tree.h"
+#include "bootstrap/rank_record.h"
 #include "bootstrap/store_internal.h"
 #include "bootstrap/tree.h"
 #include "core/alloc.h"
@@ -68,7 +68,7 @@ static void count_subtrees(int size, int *below)
 static void check_start(int size)
 {
     static int order[MOST], level[MOST];
-    uint64_t table = (uint64_t)size * CARDS_PER_RANK, told = 0;
+    uint64_t table = (uint64_t)size * RECORDS_PER_RANK, told = 0;
     banyan_random random = {27};
     banyan_join_tree tree;
     int deepest = 0;
@@ -83,7 +83,7 @@ static void check_start(int size)
     for (int i = 0; i < size; i++) {
         int r = order[i], parent = banyan_join_tree_add(&tree, r, 1, r == 0);
 
-        carry(r, 0, CARD_MESSAGE);
+        carry(r, 0, RECORD_MESSAGE);
         level[r] = parent == BANYAN_JOIN_ROOT ? 1 : level[parent] + 1;
         deepest = level[r] > deepest ? level[r] : deepest;
         if (parent != BANYAN_JOIN_ROOT) {
@@ -107,11 +107,11 @@ static void check_start(int size)
         if (i == size - 1 && parent != BANYAN_JOIN_ROOT && accounts[r].step < 4)
             accounts[r].step = 4;
     }
-    assert_true(accounts[0].out_bytes <= 16 * table + told + CARD_MESSAGE + PAIR_MESSAGE);
-    assert_true(accounts[0].in_bytes <= (uint64_t)size * CARD_MESSAGE + table + PARENT_MESSAGE);
+    assert_true(accounts[0].out_bytes <= 16 * table + told + RECORD_MESSAGE + PAIR_MESSAGE);
+    assert_true(accounts[0].in_bytes <= (uint64_t)size * RECORD_MESSAGE + table + PARENT_MESSAGE);
     assert_in_range(accounts[0].connections, 1, 17);
     for (int r = 1; r < size; r++) {
-        assert_true(accounts[r].out_bytes <= 16 * table + CARD_MESSAGE + PAIR_MESSAGE);
+        assert_true(accounts[r].out_bytes <= 16 * table + RECORD_MESSAGE + PAIR_MESSAGE);
         assert_true(accounts[r].in_bytes <= table + PARENT_MESSAGE + 16 * PAIR_MESSAGE);
         assert_in_range(accounts[r].connections, 1, 17);
         assert_in_range(accounts[r].step, 2, size > 16 && deepest < 3 ? 4 : 1 + deepest);
@@ -279,7 +279,7 @@ TEST(a_plan_takes_at_most_twelve_bytes_per_transfer)
  * times, its node, where it listens, and its segment of shared memory. */
 TEST(a_rank_keeps_about_a_kilobyte_of_each_other)
 {
-    size_t bytes = sizeof(banyan_card) + sizeof(member) + 6 + 2 * sizeof(int64_t) + 2 * sizeof(int) +
+    size_t bytes = sizeof(banyan_rank_record) + sizeof(member) + 6 + 2 * sizeof(int64_t) + 2 * sizeof(int) +
                    BANYAN_INTERFACES * sizeof(banyan_address) + sizeof(shm_peer);
 
     assert_in_range(bytes, 900, 1200);

@@ -23,7 +23,7 @@ static hub *make_hub(void)
 {
     hub *h = banyan_alloc(1, sizeof *h);
     banyan_control *c = &h->control;
-    banyan_card *cards = banyan_alloc(RANKS, sizeof *cards);
+    banyan_rank_record *records = banyan_alloc(RANKS, sizeof *records);
 
     c->size = RANKS;
     c->members = banyan_alloc(RANKS, sizeof *c->members);
@@ -31,11 +31,11 @@ static hub *make_hub(void)
     c->left = banyan_alloc(RANKS, 1);
     c->silent = banyan_alloc(RANKS, 1);
     for (int i = 0; i < RANKS; i++) {
-        snprintf(cards[i].host, sizeof cards[i].host, "host-%d", i);
+        snprintf(records[i].host, sizeof records[i].host, "host-%d", i);
         c->members[i].told_ns = i ? 1 : 0;
         snprintf(c->members[i].state.call, sizeof c->members[i].state.call, "allreduce %d", i);
     }
-    c->cards = cards;
+    c->records = records;
     pthread_mutex_init(&c->lock, NULL);
     c->epoll = epoll_create1(EPOLL_CLOEXEC);
     c->status_socket.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -51,7 +51,7 @@ static void free_hub(hub *h)
     close(h->control.status_socket.fd);
     close(h->control.epoll);
     pthread_mutex_destroy(&h->control.lock);
-    banyan_free((void *)(size_t)h->control.cards);
+    banyan_free((void *)(size_t)h->control.records);
     banyan_free(h->control.members);
     banyan_free(h->control.lost);
     banyan_free(h->control.left);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/store.c: many ranks, here threads, meet at one store: all get all cards, and the store sends
+/* tests/unit/store.c: many ranks, here threads, meet at one store: all get all records, and the store sends
  * them to few and holds few connections. */
 #include "bootstrap/store.h"
 
@@ -30,19 +30,19 @@ static const banyan_address loopback = {.family = AF_INET, .bytes = {127, 0, 0, 
 typedef struct {
     pthread_t thread;
     banyan_address address;
-    banyan_card mine, *cards;
+    banyan_rank_record mine, *records;
     int timeout_ms;
     banyan_status status;
     banyan_error err;
 } visitor;
 
-static banyan_card make_card(int rank, int size)
+static banyan_rank_record make_record(int rank, int size)
 {
-    banyan_card card = {
+    banyan_rank_record record = {
         .protocol = BANYAN_PROTOCOL, .size = size, .rank = rank, .process = 1000 + rank, .address = loopback};
 
-    snprintf(card.host, sizeof card.host, "host%d", rank);
-    return card;
+    snprintf(record.host, sizeof record.host, "host%d", rank);
+    return record;
 }
 
 static void *come(void *argument)
@@ -50,17 +50,17 @@ static void *come(void *argument)
     visitor *v = argument;
     banyan_store_visit visit = {.address = v->address, .secret = &secret, .timeout_ms = v->timeout_ms};
 
-    v->status = banyan_store_exchange(&visit, &v->mine, v->cards, &v->err);
+    v->status = banyan_store_exchange(&visit, &v->mine, v->records, &v->err);
     return NULL;
 }
 
 static void start_within(visitor *v, const banyan_store *store, int rank, int size, int timeout_ms)
 {
     *v = (visitor){.address = *banyan_store_address(store),
-                   .mine = make_card(rank, size),
+                   .mine = make_record(rank, size),
                    .timeout_ms = timeout_ms,
-                   .cards = banyan_alloc((size_t)size, sizeof *v->cards)};
-    assert_non_null(v->cards);
+                   .records = banyan_alloc((size_t)size, sizeof *v->records)};
+    assert_non_null(v->records);
     assert_int_equal(pthread_create(&v->thread, NULL, come, v), 0);
 }
 
@@ -75,10 +75,10 @@ static void finish(visitor *v, int size)
     if (v->status)
         fail_msg("rank %d: %s", v->mine.rank, v->err.text);
     for (int r = 0; r < size; r++) {
-        assert_int_equal(v->cards[r].rank, r);
-        assert_int_equal(v->cards[r].process, 1000 + r);
+        assert_int_equal(v->records[r].rank, r);
+        assert_int_equal(v->records[r].process, 1000 + r);
     }
-    banyan_free(v->cards);
+    banyan_free(v->records);
 }
 
 static banyan_store *open_store(void)
@@ -91,8 +91,8 @@ static banyan_store *open_store(void)
     return store;
 }
 
-/* All cards to 16 ranks, and a parent's card to each of the others. */
-TEST(the_store_sends_all_cards_to_few_ranks_who_hand_them_on)
+/* All records to 16 ranks, and a parent's record to each of the others. */
+TEST(the_store_sends_all_records_to_few_ranks_who_hand_them_on)
 {
     static const int sizes[] = {1, 2, BANYAN_JOIN_CHILDREN, BANYAN_JOIN_CHILDREN + 1, RANKS};
     visitor v[RANKS];
@@ -106,7 +106,7 @@ TEST(the_store_sends_all_cards_to_few_ranks_who_hand_them_on)
         for (int r = 0; r < size; r++)
             finish(&v[r], size);
         assert_int_equal(banyan_store_sent_bytes(store),
-                         direct * size * CARDS_PER_RANK + (size - direct) * PARENT_MESSAGE);
+                         direct * size * RECORDS_PER_RANK + (size - direct) * PARENT_MESSAGE);
         assert_in_range(banyan_store_most_connections(store), direct, BANYAN_CLIENTS_MOST);
         banyan_store_stop(store);
     }
@@ -136,17 +136,17 @@ static void say(banyan_channel *channel, int type, const void *body, size_t byte
 static void come_with_port(const banyan_store *store, int rank, int size, int port, int process,
                            banyan_channel *channel)
 {
-    unsigned char message[CARD_MESSAGE];
-    banyan_card card = make_card(rank, size);
+    unsigned char message[RECORD_MESSAGE];
+    banyan_rank_record record = make_record(rank, size);
 
-    card.process = process;
+    record.process = process;
     banyan_put32(message, TIMEOUT_MS);
     banyan_put32(message + 4, TIMEOUT_MS);
     banyan_put32(message + 8, (uint32_t)port);
     banyan_put32(message + 12, 1);
-    banyan_card_write(&card, message + CARD_HEAD);
+    banyan_rank_record_write(&record, message + RECORD_HEAD);
     dial(banyan_store_address(store), rank, size, channel);
-    say(channel, CARD, message, sizeof message);
+    say(channel, RECORD, message, sizeof message);
 }
 
 enum { DEAD_PORT = 1 }; /* nobody listens there */
@@ -175,7 +175,7 @@ static void attach_to_parent(const banyan_store *store, int rank, int size, int 
 {
     unsigned char attachment[PAIR_MESSAGE];
     const unsigned char *body;
-    banyan_card parent;
+    banyan_rank_record parent;
     size_t bytes;
     int type;
 
@@ -186,7 +186,7 @@ static void attach_to_parent(const banyan_store *store, int rank, int size, int 
         come_with_port(store, rank, size, 0, process, channel);
     }
     assert_true(type == PARENT && bytes == PARENT_MESSAGE);
-    assert_int_equal(banyan_card_read(body + PARENT_HEAD, &parent, NULL), 0);
+    assert_int_equal(banyan_rank_record_read(body + PARENT_HEAD, &parent, NULL), 0);
     parent.address.port = (uint16_t)banyan_get32(body);
     memcpy(attachment, body + 4, 4);
     banyan_put32(attachment + 4, 1);
@@ -235,7 +235,7 @@ TEST(a_failure_reaches_all_ranks_of_the_tree)
         pthread_join(v[r].thread, NULL);
         assert_int_equal(v[r].status, BANYAN_MISMATCH);
         CHECK_SAYS(v[r].err, "the number of ranks differs: rank ");
-        banyan_free(v[r].cards);
+        banyan_free(v[r].records);
     }
     banyan_store_stop(store);
 }
@@ -265,7 +265,7 @@ TEST(a_rank_whose_parent_is_silent_asks_the_store)
     close(fd);
 }
 
-/* Of the store's thread and of the rank's: the visit ends in time, with a sentence or with all cards. */
+/* Of the store's thread and of the rank's: the visit ends in time, with a sentence or with all records. */
 TEST(every_allocation_may_fail)
 {
     enum { SHORT_MS = 300 };
@@ -277,14 +277,14 @@ TEST(every_allocation_may_fail)
 
         banyan_alloc_fail_after(calls);
         v = (visitor){
-            .address = *banyan_store_address(store), .mine = make_card(0, 1), .timeout_ms = SHORT_MS};
-        v.cards = calloc(1, sizeof *v.cards);
+            .address = *banyan_store_address(store), .mine = make_record(0, 1), .timeout_ms = SHORT_MS};
+        v.records = calloc(1, sizeof *v.records);
         come(&v);
         is_done = !v.status;
         banyan_alloc_fail_after(-1);
         assert_true(is_done || v.err.text[0]);
         banyan_store_stop(store);
-        free(v.cards);
+        free(v.records);
         assert_true(calls < 200);
     }
 }
@@ -331,7 +331,7 @@ TEST(ranks_that_do_not_read_hold_up_nobody)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_store_sends_all_cards_to_few_ranks_who_hand_them_on),
+        cmocka_unit_test(the_store_sends_all_records_to_few_ranks_who_hand_them_on),
         cmocka_unit_test(a_rank_whose_parent_cannot_be_reached_asks_the_store),
         cmocka_unit_test(a_rank_whose_parent_is_silent_asks_the_store),
         cmocka_unit_test(another_process_may_come_in_place_of_one_that_went_from_its_parent),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bootstrap/card.c: a card's fields stand at fixed places, low byte first, except for the word that tells the
- * byte order of the machine. */
-#include "bootstrap/card.h"
+/* bootstrap/rank_record.c: a record's fields stand at fixed places, low byte first, except for the word that
+ * tells the byte order of the machine. */
+#include "bootstrap/rank_record.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +25,11 @@ enum {
     SLICE = 56,
     WINDOW = 64,
     HOST = 72,
-    TOPOLOGY = HOST + BANYAN_CARD_TEXT,
-    ALGORITHM = TOPOLOGY + BANYAN_CARD_TEXT,
-    TRANSPORT = ALGORITHM + BANYAN_CARD_TEXT,
-    PLACE = TRANSPORT + BANYAN_CARD_TEXT,
-    SECRET = PLACE + BANYAN_CARD_TEXT,
+    TOPOLOGY = HOST + BANYAN_RANK_RECORD_TEXT,
+    ALGORITHM = TOPOLOGY + BANYAN_RANK_RECORD_TEXT,
+    TRANSPORT = ALGORITHM + BANYAN_RANK_RECORD_TEXT,
+    PLACE = TRANSPORT + BANYAN_RANK_RECORD_TEXT,
+    SECRET = PLACE + BANYAN_RANK_RECORD_TEXT,
     OLD_RANK = SECRET + BANYAN_AUTH_BYTES,
     COLOR = OLD_RANK + 4,
     KEY = COLOR + 4,
@@ -38,11 +38,11 @@ enum {
     END = QUORUM + 4
 };
 
-_Static_assert(END <= BANYAN_CARD_BYTES, "a card has room for its fields");
+_Static_assert(END <= BANYAN_RANK_RECORD_BYTES, "a record has room for its fields");
 
 static void put_text(unsigned char *to, const char *text)
 {
-    snprintf((char *)to, BANYAN_CARD_TEXT, "%s", text);
+    snprintf((char *)to, BANYAN_RANK_RECORD_TEXT, "%s", text);
 }
 
 /* Port and family (4 or 6; 0: none) in one word, scope, and the address itself. */
@@ -68,38 +68,38 @@ static int get_address(const unsigned char *from, banyan_address *to)
     return family == 0 || family == 4 || family == 6;
 }
 
-void banyan_card_write(const banyan_card *card, unsigned char out[BANYAN_CARD_BYTES])
+void banyan_rank_record_write(const banyan_rank_record *record, unsigned char out[BANYAN_RANK_RECORD_BYTES])
 {
-    memset(out, 0, BANYAN_CARD_BYTES);
-    banyan_put32(out + PROTOCOL, (uint32_t)card->protocol);
-    banyan_put32(out + VERSION, (uint32_t)card->version);
-    memcpy(out + BYTE_ORDER_WORD, &card->byte_order, 4);
-    banyan_put32(out + SIZE, (uint32_t)card->size);
-    banyan_put32(out + RANK, (uint32_t)card->rank);
-    banyan_put32(out + PROCESS, (uint32_t)card->process);
-    put_address(out + FIRST_ADDRESS, &card->address);
+    memset(out, 0, BANYAN_RANK_RECORD_BYTES);
+    banyan_put32(out + PROTOCOL, (uint32_t)record->protocol);
+    banyan_put32(out + VERSION, (uint32_t)record->version);
+    memcpy(out + BYTE_ORDER_WORD, &record->byte_order, 4);
+    banyan_put32(out + SIZE, (uint32_t)record->size);
+    banyan_put32(out + RANK, (uint32_t)record->rank);
+    banyan_put32(out + PROCESS, (uint32_t)record->process);
+    put_address(out + FIRST_ADDRESS, &record->address);
     for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
-        put_address(out + OTHERS + ADDRESS_BYTES * i, &card->others[i]);
-    banyan_put32(out + CONNECTIONS, (uint32_t)card->connections);
-    banyan_put64(out + SLICE, card->slice_bytes);
-    banyan_put64(out + WINDOW, card->window_bytes);
-    put_text(out + HOST, card->host);
-    put_text(out + PLACE, card->place);
-    put_text(out + TOPOLOGY, card->topology);
-    put_text(out + ALGORITHM, card->algorithm);
-    put_text(out + TRANSPORT, card->transport);
-    memcpy(out + SECRET, card->secret.bytes, BANYAN_AUTH_BYTES);
-    banyan_put32(out + OLD_RANK, (uint32_t)card->old_rank);
-    banyan_put32(out + COLOR, (uint32_t)card->color);
-    banyan_put32(out + KEY, (uint32_t)card->key);
-    banyan_put32(out + QUORUM, (uint32_t)card->quorum);
-    banyan_put32(out + LEARN_AND_FANOUT, (uint32_t)card->fanout << 16 | (uint32_t)card->learn);
+        put_address(out + OTHERS + ADDRESS_BYTES * i, &record->others[i]);
+    banyan_put32(out + CONNECTIONS, (uint32_t)record->connections);
+    banyan_put64(out + SLICE, record->slice_bytes);
+    banyan_put64(out + WINDOW, record->window_bytes);
+    put_text(out + HOST, record->host);
+    put_text(out + PLACE, record->place);
+    put_text(out + TOPOLOGY, record->topology);
+    put_text(out + ALGORITHM, record->algorithm);
+    put_text(out + TRANSPORT, record->transport);
+    memcpy(out + SECRET, record->secret.bytes, BANYAN_AUTH_BYTES);
+    banyan_put32(out + OLD_RANK, (uint32_t)record->old_rank);
+    banyan_put32(out + COLOR, (uint32_t)record->color);
+    banyan_put32(out + KEY, (uint32_t)record->key);
+    banyan_put32(out + QUORUM, (uint32_t)record->quorum);
+    banyan_put32(out + LEARN_AND_FANOUT, (uint32_t)record->fanout << 16 | (uint32_t)record->learn);
 }
 
 /* What is shown to people later must be plain text. */
 static int get_text(const unsigned char *from, char *to)
 {
-    for (int i = 0; i < BANYAN_CARD_TEXT; i++) {
+    for (int i = 0; i < BANYAN_RANK_RECORD_TEXT; i++) {
         to[i] = (char)from[i];
         if (!from[i])
             return 1;
@@ -109,38 +109,39 @@ static int get_text(const unsigned char *from, char *to)
     return 0;
 }
 
-banyan_status banyan_card_read(const unsigned char in[BANYAN_CARD_BYTES], banyan_card *out, banyan_error *err)
+banyan_status banyan_rank_record_read(const unsigned char in[BANYAN_RANK_RECORD_BYTES],
+                                      banyan_rank_record *out, banyan_error *err)
 {
     int is_sound;
-    banyan_card card = {.protocol = (int)banyan_get32(in + PROTOCOL),
-                        .version = (int)banyan_get32(in + VERSION),
-                        .size = (int)banyan_get32(in + SIZE),
-                        .rank = (int)banyan_get32(in + RANK),
-                        .process = (int)banyan_get32(in + PROCESS),
-                        .connections = (int)banyan_get32(in + CONNECTIONS),
-                        .slice_bytes = banyan_get64(in + SLICE),
-                        .window_bytes = banyan_get64(in + WINDOW),
-                        .old_rank = (int)banyan_get32(in + OLD_RANK),
-                        .color = (int)banyan_get32(in + COLOR),
-                        .key = (int)banyan_get32(in + KEY),
-                        .quorum = (int)banyan_get32(in + QUORUM),
-                        .learn = (int)(banyan_get32(in + LEARN_AND_FANOUT) & 0xffff),
-                        .fanout = (int)(banyan_get32(in + LEARN_AND_FANOUT) >> 16)};
+    banyan_rank_record record = {.protocol = (int)banyan_get32(in + PROTOCOL),
+                                 .version = (int)banyan_get32(in + VERSION),
+                                 .size = (int)banyan_get32(in + SIZE),
+                                 .rank = (int)banyan_get32(in + RANK),
+                                 .process = (int)banyan_get32(in + PROCESS),
+                                 .connections = (int)banyan_get32(in + CONNECTIONS),
+                                 .slice_bytes = banyan_get64(in + SLICE),
+                                 .window_bytes = banyan_get64(in + WINDOW),
+                                 .old_rank = (int)banyan_get32(in + OLD_RANK),
+                                 .color = (int)banyan_get32(in + COLOR),
+                                 .key = (int)banyan_get32(in + KEY),
+                                 .quorum = (int)banyan_get32(in + QUORUM),
+                                 .learn = (int)(banyan_get32(in + LEARN_AND_FANOUT) & 0xffff),
+                                 .fanout = (int)(banyan_get32(in + LEARN_AND_FANOUT) >> 16)};
 
-    memcpy(&card.byte_order, in + BYTE_ORDER_WORD, 4);
-    is_sound = get_address(in + FIRST_ADDRESS, &card.address);
+    memcpy(&record.byte_order, in + BYTE_ORDER_WORD, 4);
+    is_sound = get_address(in + FIRST_ADDRESS, &record.address);
     for (int i = 0; i < BANYAN_INTERFACES - 1; i++)
-        is_sound &= get_address(in + OTHERS + ADDRESS_BYTES * i, &card.others[i]);
-    memcpy(card.secret.bytes, in + SECRET, BANYAN_AUTH_BYTES);
-    if (card.protocol == 0)
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a rank's card is empty");
-    if (card.size < 1 || card.size > BANYAN_MAX_RANKS || card.rank < 0 || card.rank >= card.size)
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a card says rank %d of %d", card.rank, card.size);
-    if (!get_text(in + HOST, card.host) || !get_text(in + PLACE, card.place) ||
-        !get_text(in + TOPOLOGY, card.topology) || !get_text(in + ALGORITHM, card.algorithm) ||
-        !get_text(in + TRANSPORT, card.transport) || !is_sound)
-        return banyan_fail(err, BANYAN_REMOTE_ERROR, "the card of rank %d holds rubbish", card.rank);
-    *out = card;
+        is_sound &= get_address(in + OTHERS + ADDRESS_BYTES * i, &record.others[i]);
+    memcpy(record.secret.bytes, in + SECRET, BANYAN_AUTH_BYTES);
+    if (record.protocol == 0)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a rank's record is empty");
+    if (record.size < 1 || record.size > BANYAN_MAX_RANKS || record.rank < 0 || record.rank >= record.size)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "a record says rank %d of %d", record.rank, record.size);
+    if (!get_text(in + HOST, record.host) || !get_text(in + PLACE, record.place) ||
+        !get_text(in + TOPOLOGY, record.topology) || !get_text(in + ALGORITHM, record.algorithm) ||
+        !get_text(in + TRANSPORT, record.transport) || !is_sound)
+        return banyan_fail(err, BANYAN_REMOTE_ERROR, "the record of rank %d holds rubbish", record.rank);
+    *out = record;
     return BANYAN_SUCCESS;
 }
 
@@ -169,7 +170,7 @@ static banyan_status compare_text(banyan_error *err, const char *what, int rank,
     return strcmp(first, other) ? differ(err, what, rank, first, other) : BANYAN_SUCCESS;
 }
 
-static banyan_status compare_two(const banyan_card *first, const banyan_card *other, int rank,
+static banyan_status compare_two(const banyan_rank_record *first, const banyan_rank_record *other, int rank,
                                  banyan_error *err)
 {
     char rule[BANYAN_QUORUM_TEXT], other_rule[BANYAN_QUORUM_TEXT];
@@ -214,11 +215,11 @@ static banyan_status compare_two(const banyan_card *first, const banyan_card *ot
     return status;
 }
 
-banyan_status banyan_cards_compare(const banyan_card *cards, int size, banyan_error *err)
+banyan_status banyan_rank_records_compare(const banyan_rank_record *records, int size, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
 
     for (int rank = 0; rank < size && !status; rank++)
-        status = compare_two(&cards[0], &cards[rank], rank, err);
+        status = compare_two(&records[0], &records[rank], rank, err);
     return status;
 }
