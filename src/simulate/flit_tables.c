@@ -253,7 +253,7 @@ banyan_status banyan_flit_format_tables(const banyan_schedule *schedule, const b
         flit_job_destroy(job);
         return banyan_fail_memory(err);
     }
-    banyan_text_add(&text, "schedule tables: %d nodes, %lld bits an entry\n", topology->node_count,
+    banyan_text_add(&text, "schedule tables: %d nodes, %lld bits per entry\n", topology->node_count,
                     (long long)entry_bits(&t));
     for (int v = 0; v < topology->node_count; v++)
         if (job->send_first[v] < job->send_first[v + 1])
