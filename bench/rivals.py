@@ -156,7 +156,7 @@ class Lab:
         return out.split()[0]
 
     def run_ranks(self, command, environment, timeout):
-        """One process a rank, started by us; returns what rank 0 prints, or None when anybody fails."""
+        """One process per rank, started by us; returns what rank 0 prints, or None when anybody fails."""
         jobs = []
         for rank in range(self.ranks):
             local = [r for r in range(self.ranks) if self.host[r] == self.host[rank]]

@@ -39,7 +39,7 @@ typedef struct {
     const run_job *job;
     run_outcome *outcome;
     pid_t *pids;     /* by rank; 0: not running */
-    run_pipe *pipes; /* two a rank, when output is tagged */
+    run_pipe *pipes; /* two per rank, when output is tagged */
     int running, width;
     int spared;       /* ranks that have failed, which was allowed, */
     char *has_failed; /* and which those are */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/reference.h: the reference networks of tests/data/rates.json, one a line. */
+/* tests/reference.h: the reference networks of tests/data/rates.json, one per line. */
 #ifndef BANYAN_TESTS_REFERENCE_H
 #define BANYAN_TESTS_REFERENCE_H
 

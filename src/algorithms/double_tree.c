@@ -61,7 +61,7 @@ static int member_at(int place, int count, int tree)
     return count % 2 ? place % count : count - place;
 }
 
-/* Chains of nodes, one a member: node[first[m] .. first[m+1]), of which one leads in each tree. */
+/* Chains of nodes, one per member: node[first[m] .. first[m+1]), of which one leads in each tree. */
 typedef struct {
     banyan_builder *builder;
     int *node, *first, *leader[2]; /* leader: its place in node */

@@ -29,7 +29,7 @@ typedef struct {
     const banyan_problem *problem;
     const banyan_hierarchy *tree;
     banyan_routes *routes;
-    double *load;  /* of each link, when a child sends one byte a second out, or gets it */
+    double *load;  /* of each link, when a child sends one byte per second out, or gets it */
     int *serves;   /* of each link: the sibling that it leads to or from, + 1; -1 for several */
     int *child;    /* of the current branch */
     double *speed; /* of each child's links to the rest, in bytes_per_s */

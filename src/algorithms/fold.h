@@ -31,7 +31,7 @@ int banyan_fold_bits(const banyan_fold *fold);            /* log2 of position_co
 int banyan_fold_reduce_in(const banyan_fold *fold, banyan_builder *builder, int round, int piece_count);
 int banyan_fold_copy_out(const banyan_fold *fold, banyan_builder *builder, int round, int piece_count);
 
-/* The same for pieces that are one a rank: all but the leaning rank's own. */
+/* The same for pieces that are one per rank: all but the leaning rank's own. */
 int banyan_fold_copy_rest(const banyan_fold *fold, banyan_builder *builder, int round);
 
 #endif

@@ -601,7 +601,7 @@ banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_optio
     banyan_status status;
 
     if (problem->active_count > MOST_RANKS)
-        return banyan_fail(err, BANYAN_UNSUPPORTED, "one tree a rank is grown for %d ranks at most, not %d",
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "one tree per rank is grown for %d ranks at most, not %d",
                            MOST_RANKS, problem->active_count);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
     status = trees.edges ? garden_init(&g, problem, options.order, err) : banyan_fail_memory(err);

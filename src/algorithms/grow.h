@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/grow.h: one broadcast tree a rank, grown together on the links that are free in each time step.
- * This is the planning half of MultiTree (multitree.c); the other half turns edges into transfers. */
+/* algorithms/grow.h: one broadcast tree per rank, grown together on the links that are free in each time
+ * step. This is the planning half of MultiTree (multitree.c); the other half turns edges into transfers. */
 #ifndef BANYAN_ALGORITHMS_GROW_H
 #define BANYAN_ALGORITHMS_GROW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/multitree.c: one tree a rank, all grown together so that no link is used twice in a round.
+/* algorithms/multitree.c: one tree per rank, all grown together so that no link is used twice in a round.
  *
  *     2x2 mesh, tree 3       3            all-gather: rank 3 sends its piece to 1 and 2 in the first round,
  *     (nodes 0 1            / \                       1 sends it on to 0 in the second
@@ -205,7 +205,7 @@ static const banyan_algorithm_option options[] = {
 
 const banyan_algorithm banyan_algorithm_multitree = {
     .name = "multitree",
-    .summary = "one tree a rank, grown together on free links, so that no link is used twice in a round",
+    .summary = "one tree per rank, grown together on free links, so that no link is used twice in a round",
     .paper =
         "Huang et al.: Communication Algorithm-Architecture Co-Design for Distributed Deep Learning, 2021",
     .cost = "2 S (a + n b/p), S steps a phase; on a torus of d dimensions about (p-1)/2d",

@@ -29,7 +29,7 @@ typedef struct {
     int count;
     block *blocks;
     int *link, *route; /* route a -> b: link[route[a n + b] .. route[a n + b + 1]) */
-    double *busy_s;    /* by link, for one byte a step */
+    double *busy_s;    /* by link, for one byte per step */
     double inside_max_s, inside_squares;
     int *now, *best, *trial;
 } tour;

@@ -27,7 +27,7 @@ typedef struct {
 
 #define PASSES 3 /* in which every pair chooses its way, knowing those of all others from the second on */
 
-/* Servers are spread evenly over the ranks; all of them where there is one a rank. */
+/* Servers are spread evenly over the ranks; all of them where there is one per rank. */
 static int server_rank(const service *s, int share)
 {
     return (int)((long)share * s->problem->active_count / s->server_count);

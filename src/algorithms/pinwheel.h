@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/pinwheel.h: one broadcast tree a rank on a square torus, all of one shape. */
+/* algorithms/pinwheel.h: one broadcast tree per rank on a square torus, all of one shape. */
 #ifndef BANYAN_ALGORITHMS_PINWHEEL_H
 #define BANYAN_ALGORITHMS_PINWHEEL_H
 

@@ -19,7 +19,7 @@
 
 typedef struct {
     unsigned char *role, *gone;
-    int *neighbour; /* 2 a node: the different nodes at its links, as far as two; -1 none */
+    int *neighbour; /* 2 per node: the different nodes at its links, as far as two; -1 none */
     int *src, *dst, *link;
     double *capacity;
     int arc_count;

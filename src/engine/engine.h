@@ -185,7 +185,7 @@ banyan_status banyan_engine_reduce(banyan_engine_stream *stream, const banyan_en
 int banyan_engine_add_unreduced(banyan_train *train, int tensor);
 void banyan_engine_give_back(banyan_train *train, int tensor);
 
-/* run.c: a thread a stream. */
+/* run.c: a thread per stream. */
 banyan_status banyan_engine_start(banyan_train *train, banyan_error *err);
 void banyan_engine_stop(banyan_train *train);
 

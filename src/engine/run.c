@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* engine/run.c: the threads of a training engine, one a stream.
+/* engine/run.c: the threads of a training engine, one per stream.
  *
  * Each waits until the next group in the plan's order is its own, has all its gradients, and few enough
  * others are in flight; runs it; and says what is reduced. Stream 0 also makes plans, between two iterations:

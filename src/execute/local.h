@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* execute/local.h: runs a whole schedule inside this process: one thread a node, the memory transport
+/* execute/local.h: runs a whole schedule inside this process: one thread per node, the memory transport
  * between. For demonstrations, tests and benchmarks; whoever calls it has had the schedule judged
  * (verify/verify.h). */
 #ifndef BANYAN_EXECUTE_LOCAL_H

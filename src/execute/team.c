@@ -2,7 +2,7 @@
 /* execute/team.c: every rank shows its input to all, computes a share of the sums, and takes the others'
  * shares.
  *
- *     short    stage all ─> wait for all ─> add up everything               one wait, one line a rank
+ *     short    stage all ─> wait for all ─> add up everything               one wait, one line per rank
  *     two      the same, chunk by chunk, while those to come are staged: team_pair.c
  *     in place where all vectors lie in memory that the others have mapped: a share each: team_registered.c
  *     long     chunk by chunk:

@@ -2,8 +2,8 @@
 /* reproduce/hierarchical.c: the evaluation of the hierarchical ring on ABCI: Fig. 3 to 6 and 8, Tables II to
  * IV.
  *
- * The paper measured 128 MiB on up to 2,048 GPUs, 4 a node and 128 a rack. Here two models stand beside it:
- * the paper's own (`plain`, section IV), and one with the rings that it measured (`calibrated`,
+ * The paper measured 128 MiB on up to 2,048 GPUs, 4 per node and 128 per rack. Here two models stand beside
+ * it: the paper's own (`plain`, section IV), and one with the rings that it measured (`calibrated`,
  * banyan-shapes(1)), which was made with these results in sight. So agreement of the second tells that three
  * effects explain the measurements, not that they were predicted; hierarchical_fit.c has a third that has not
  * seen them. */

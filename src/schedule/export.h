@@ -24,7 +24,7 @@ typedef const char *(*banyan_node_namer)(const void *context, int node);
 banyan_status banyan_schedule_export_dot(const banyan_schedule *schedule, banyan_node_namer node_name,
                                          const void *context, char **out, banyan_error *err);
 
-/* Chrome trace JSON (chrome://tracing, Perfetto): one process a node, sends and receives as lanes. */
+/* Chrome trace JSON (chrome://tracing, Perfetto): one process per node, sends and receives as lanes. */
 banyan_status banyan_schedule_export_trace(const banyan_schedule *schedule, const banyan_timeline *timeline,
                                            size_t bytes, banyan_node_namer node_name, const void *context,
                                            char **out, banyan_error *err);

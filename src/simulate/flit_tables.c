@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* simulate/flit_tables.c: what the table of a worker's network interface holds, one line an entry.
+/* simulate/flit_tables.c: what the table of a worker's network interface holds, one line per entry.
  *
  *     Op      Flow  Parent  Children   Step  Start   Size
  *     Reduce     3       1  nil           1  49152  16384     send what flow 3 has here to its parent

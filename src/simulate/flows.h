@@ -9,7 +9,7 @@
  *
  * Either way a path has one speed and one meter: the bytes that have moved since it was last idle, of each
  * flow or of the one whose turn it is. A flow is through when the meter has advanced by its size, whatever
- * the speeds were in between, and a change of speed costs one update a path, not one a flow. */
+ * the speeds were in between, and a change of speed costs one update per path, not one per flow. */
 #ifndef BANYAN_SIMULATE_FLOWS_H
 #define BANYAN_SIMULATE_FLOWS_H
 

@@ -33,7 +33,7 @@ typedef struct {
 
 typedef struct {
     banyan_xml *xml;
-    banyan_nccl_place *places;      /* one an element */
+    banyan_nccl_place *places;      /* one per element */
     banyan_nccl_gpu *gpus;          /* in the order of the workers */
     banyan_nccl_address *addresses; /* sorted */
     size_t gpu_capacity, address_capacity;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train/export_trace.c: iterations as Chrome trace JSON, for chrome://tracing and Perfetto: a process a
- * policy, one lane for compute and one a stream. */
+ * policy, one lane for compute and one per stream. */
 #include "core/text.h"
 #include "train/train.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/observe.c: a ring of rows, one an iteration. */
+/* train/observe.c: a ring of rows, one per iteration. */
 #include "train/observe.h"
 
 #include <string.h>

@@ -425,7 +425,7 @@ static void add_tree(program *p, const table *t, int stage, int root)
     banyan_lp_add_column(p->lp, t->turned, count, row, value);
 }
 
-/* What the prices (one a row) prove; wants_trees: the cheapest ones of each root become columns. */
+/* What the prices (one per row) prove; wants_trees: the cheapest ones of each root become columns. */
 static double prove(program *p, const double *price, int wants_trees)
 {
     const network *net = p->net;

@@ -41,7 +41,7 @@ says 'one active worker: nothing has to move' 0 bound dgx1 --active 3
 says 'one active worker: nothing has to move' 2 bound dgx1 --active 3 --stages sequential
 says '0 transfers in 0 rounds' 0 plan dgx1 --algo forest --active 3
 
-# Ten thousand links of a thousandth of a byte a second.
+# Ten thousand links of a thousandth of a byte per second.
 awk 'BEGIN { for (i = 0; i < 5000; i++) print i % 100, (i + 1 + int(i / 100)) % 100, "1e-3" }' | network thin 100
 says 'all-reduce       0.05051 B/s' 0 bound thin.json
 says 'sum to at most 0.101 B/s' 0 bound thin.json --stages sequential

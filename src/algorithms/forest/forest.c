@@ -9,10 +9,10 @@
  *                          3
  *
  * How the trees are found is in starts.c; here the choice for the current size, between packed trees, which
- * pass slices on, and one tree a rank, grown in turns as multitree grows them, where a message has its links
- * for itself in each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by levels.
- * Where a slow hop limits them, one tree alone may be as fast.
- * Where every hop is a cable, packed trees are cut into slices here; behind switches whoever sends does that.
+ * pass slices on, and one tree per rank, grown in turns as multitree grows them, where a message has its
+ * links for itself in each round. Both are weighed as stages.h says: grown trees by rounds, packed ones by
+ * levels. Where a slow hop limits them, one tree alone may be as fast. Where every hop is a cable, packed
+ * trees are cut into slices here; behind switches whoever sends does that.
  *
  * Paper: Z. Zhang et al., Near-Optimal Topology-adaptive Parameter Synchronization in Distributed DNN
  * Training, INFOCOM 2021; gone past by packing both stages into one. */
@@ -39,7 +39,7 @@ static const banyan_algorithm_option options[] = {
     {"stages", "pipelined|sequential|overlap",
      "reduce and broadcast at once, or one after the other (pipelined)"},
     {"trees", "auto|packed|grown",
-     "the heaviest packing, one tree a rank as multitree grows them, or what suits the size (auto)"},
+     "the heaviest packing, one tree per rank as multitree grows them, or what suits the size (auto)"},
     {NULL, NULL, NULL},
 };
 
@@ -162,7 +162,7 @@ static banyan_status cut(banyan_schedule **schedule, int slices, banyan_error *e
     return BANYAN_SUCCESS;
 }
 
-/* One tree a rank, grown in turns: fewer hops and no two messages on a link at a time, at little or no loss
+/* One tree per rank, grown in turns: fewer hops and no two messages on a link at a time, at little or no loss
  * where the network is even. */
 typedef struct {
     banyan_schedule *schedule;
