@@ -2,13 +2,13 @@
 /* calls/learning.c: when to measure, when to plan anew.
  *
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
- * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all switch
- * to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From then on
- * the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at first
- * (calls/drift.h). Calls that take clearly more or less time, one after another, until they have lost or saved
- * what a survey takes, mean another network: it is surveyed again. A survey that changed nothing doubles the
- * pause before the next. What calls do not show, such as a link that is avoided and has come back, a survey
- * every PERIOD_S finds.
+ * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all
+ * switch to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From
+ * then on the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at
+ * first (calls/drift.h). Calls that take clearly more or less time, one after another, until they have lost
+ * or saved what a survey takes, mean another network: it is surveyed again. A survey that changed nothing
+ * doubles the pause before the next. What calls do not show, such as a link that is avoided and has come
+ * back, a survey every PERIOD_S finds.
  *
  * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
