@@ -10,10 +10,11 @@
  *
  * Disturbances, such as a processor that is taken for a moment, or a congestion control that empties its
  * queues (BBR: 0.2 s of every 10 s), only make calls longer, so one call that takes as long as before proves
- * that nothing has changed. A row of calls that all take clearly more time may still be a long disturbance. How
- * long it will last nobody knows; so the network is surveyed when the row has lost as much time as a survey
- * takes. Whether it then ends or goes on for ever, at most twice the time is lost that had to be (Karlin,
- * Manasse, Rudolph and Sleator, "Competitive snoopy caching", Algorithmica 3, 1988). A single call is no row.
+ * that nothing has changed. A row of calls that all take clearly more time may still be a long disturbance.
+ * How long it will last nobody knows; so the network is surveyed when the row has lost as much time as a
+ * survey takes. Whether it then ends or goes on for ever, at most twice the time is lost that had to be
+ * (Karlin, Manasse, Rudolph and Sleator, "Competitive snoopy caching", Algorithmica 3, 1988). A single call
+ * is no row.
  *
  * The same holds for calls that take clearly less time than they did, with what they save in place of what is
  * lost: a better plan may save as much again. */
