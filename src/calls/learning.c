@@ -2,12 +2,13 @@
 /* calls/learning.c: when to measure, when to plan anew.
  *
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
- * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all switch
- * to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From then on
- * the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at first.
- * Calls that take clearly more or less time, twice in a row, mean another network: it is surveyed again. A
- * survey that changed nothing doubles the pause before the next. What calls do not show, such as a link that
- * is avoided and has come back, a survey every PERIOD_S finds.
+ * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all
+ * switch to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From
+ * then on the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at
+ * first (calls/drift.h). Calls that take clearly more or less time, one after another, until they have lost
+ * or saved what a survey takes, mean another network: it is surveyed again. A survey that changed nothing
+ * doubles the pause before the next. What calls do not show, such as a link that is avoided and has come
+ * back, a survey every PERIOD_S finds.
  *
  * A network that the last job of these hosts has learnt (calls/kept_network.h) takes the place of the first
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
@@ -21,6 +22,7 @@
 
 #include "calls/call.h"
 #include "calls/call_time.h"
+#include "calls/drift.h"
 #include "calls/kept_network.h"
 #include "core/alloc.h"
 #include "core/clock.h"
@@ -37,38 +39,37 @@
 #define STEP_S 0.015   /* about what one takes */
 #define STEP_SHARE 0.5 /* of a call's time may go into measurements after it, where it is long */
 #define GAIN 0.05
-#define SLOWER 1.25
-#define FASTER 0.8
-#define STRIKES 2
 #define PAUSE_S 1.0       /* after a survey that led to a better plan, */
 #define FIRST_PAUSE_S 4.0 /* and after one that did not, though calls had been strange: then it doubles */
 #define CALM_PAUSES 16.0  /* without a survey: then what surveys found before does not count any more */
 #define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often; */
 #define MAX_PAUSE_S 600.0 /* this doubles, too, while nothing is found, up to here */
 #define CLASSES 40
-#define SAMPLES 3 /* of calls' times, whose median is the reference */
+#define SAMPLES BANYAN_DRIFT_SAMPLES /* of calls' times, whose median counts */
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took: the first times of a stage. */
+/* How long calls of one class took, and how long they were: the first of a stage. */
 typedef struct {
     double times_s[SAMPLES];
+    size_t bytes[SAMPLES];
     int count;
-} reference;
+} sample;
 
 struct banyan_learning {
     banyan_probe_options options;
     const char **words;
     banyan_survey *survey;
     stage stage;
-    int calls, steps, strikes;
+    int calls, steps;
     int is_struck;             /* the survey began because calls were strange */
     size_t bytes, watch_bytes; /* since the last exchange, and until the next */
     double pause_s, period_s;  /* before a survey that calls ask for, and before any */
     double surveyed_s;         /* by rank 0's clock */
-    reference references[CLASSES];
+    double survey_s;           /* what the last survey took, at rank 0 */
+    banyan_drift drift;
     int class;                 /* of the calls that plans are compared by */
-    reference before, after;   /* with the old plan, after the survey, and with the new one on trial */
+    sample before, after;      /* with the old plan, after the survey, and with the new one on trial */
     int is_surveyed;           /* what the old plan takes is missing: measurements disturb calls */
     banyan_topology *previous; /* that the old plan was made for */
     int is_warm;               /* the plan on trial has had its first call, in which connections are made */
@@ -225,6 +226,7 @@ static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds,
     }
     l->is_spent = !status && ((all[0].most_s > 0 && all[0].spent_s > all[0].most_s) ||
                               (all[0].most_bytes > 0 && l->sent_bytes > all[0].most_bytes));
+    l->survey_s = status ? 0 : all[0].spent_s;
     *seconds = status ? mine_s : banyan_call_time_of_all(times, l->options.size);
     *now_s = status ? 0 : all[0].now_s;
     if (l->stage == WAITING)
@@ -243,19 +245,21 @@ static int class_of(size_t bytes)
     return class < CLASSES ? class : CLASSES - 1;
 }
 
-static void note_time(reference *r, double seconds)
+static void note_time(sample *s, size_t bytes, double seconds)
 {
-    if (r->count < SAMPLES)
-        r->times_s[r->count++] = seconds;
+    if (s->count == SAMPLES)
+        return;
+    s->bytes[s->count] = bytes;
+    s->times_s[s->count++] = seconds;
 }
 
-static double median_of(const reference *r)
+static double median_of(const sample *s)
 {
     double sorted[SAMPLES];
 
-    memcpy(sorted, r->times_s, sizeof sorted);
-    banyan_sort_doubles(sorted, (size_t)r->count);
-    return sorted[r->count / 2];
+    memcpy(sorted, s->times_s, sizeof sorted);
+    banyan_sort_doubles(sorted, (size_t)s->count);
+    return sorted[s->count / 2];
 }
 
 static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s)
@@ -265,7 +269,7 @@ static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s
 
     l->steps = steps < MIN_STEPS ? MIN_STEPS : steps > MAX_STEPS ? MAX_STEPS : (int)steps;
     l->stage = SURVEYING;
-    l->strikes = l->is_kept = 0;
+    l->is_kept = 0;
     l->before.count = l->after.count = 0;
     l->class = class_of(bytes);
     l->is_surveyed = 0;
@@ -309,6 +313,7 @@ static banyan_topology *use(banyan_comm *comm, banyan_topology *topology, int is
 static void finish(banyan_comm *comm, int is_better)
 {
     banyan_learning *l = comm->learning;
+    const sample *now = is_better ? &l->after : &l->before;
 
     if (is_better)
         l->pause_s = PAUSE_S;
@@ -317,8 +322,9 @@ static void finish(banyan_comm *comm, int is_better)
     l->period_s = is_better || l->is_struck ? PERIOD_S : fmin(fmax(2 * l->period_s, PERIOD_S), MAX_PAUSE_S);
     l->stage = comm->group->setup.learn == BANYAN_LEARN_ALWAYS ? WATCHING : OFF;
     l->surveyed_s = 0; /* the next exchange brings rank 0's clock */
-    memset(l->references, 0, sizeof l->references);
-    l->references[l->class] = is_better ? l->after : l->before;
+    banyan_drift_restart(&l->drift);
+    for (int i = 0; i < now->count; i++)
+        banyan_drift_learn(&l->drift, now->bytes[i], now->times_s[i]);
 }
 
 /* What rank 0 has decided, and what everybody makes of the same findings. */
@@ -391,7 +397,7 @@ static int is_expected(const banyan_comm *comm, const banyan_topology *topology,
         return 0;
     BANYAN_INFO(comm->group->setup.log, GRAPH,
                 "%zu bytes take %.3g s, and %.3g s on the network that was kept", bytes, seconds, expected_s);
-    return seconds < SLOWER * expected_s && seconds > FASTER * expected_s;
+    return seconds < BANYAN_DRIFT_SLOWER * expected_s && seconds > BANYAN_DRIFT_FASTER * expected_s;
 }
 
 /* Puts the plan for a network on trial, where all ranks know the same one and it pays; takes the network
@@ -462,14 +468,14 @@ static banyan_status recall(banyan_comm *comm, const banyan_group_plan *plan, si
     banyan_free(text);
     l->class = class_of(bytes);
     l->before.count = l->after.count = 0;
-    note_time(&l->before, seconds);
+    note_time(&l->before, bytes, seconds);
     if (!status)
         status = adopt(comm, topology, plan, bytes, seconds, &is_used);
     return status || is_used || l->stage == OFF ? status : begin_survey(comm, bytes, seconds);
 }
 
 /* What a call of the class took, for all ranks. */
-static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, reference *r)
+static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, sample *s)
 {
     double seconds, now_s;
     banyan_status status;
@@ -478,7 +484,7 @@ static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, r
         return BANYAN_SUCCESS;
     status = exchange(comm, mine_s, &seconds, &now_s);
     if (!status)
-        note_time(r, seconds);
+        note_time(s, bytes, seconds);
     return status;
 }
 
@@ -580,14 +586,10 @@ static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, si
     return status;
 }
 
-/* Whether the call took clearly more or less time than its first ones. */
-static int is_strange(reference *r, double seconds)
+/* What a survey takes: as much as the last one, or, where there was none, what one should. */
+static double survey_seconds(const banyan_learning *l)
 {
-    if (r->count < SAMPLES) {
-        note_time(r, seconds);
-        return 0;
-    }
-    return seconds > SLOWER * median_of(r) || seconds < FASTER * median_of(r);
+    return l->survey_s > 0 ? l->survey_s : STEP_S * banyan_probe_round_guess(l->options.size);
 }
 
 static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
@@ -602,11 +604,12 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
     status = exchange(comm, mine_s, &seconds, &now_s);
     if (status)
         return status;
+    l->is_struck =
+        banyan_drift_note(&l->drift, bytes, seconds, (double)l->bytes / (double)bytes, survey_seconds(l)) ||
+        l->has_failed;
     l->bytes = 0;
     l->watch_bytes = (size_t)(fmin(WATCH_S / fmax(seconds, 1e-6), 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
-    l->strikes = is_strange(&l->references[class_of(bytes)], seconds) ? l->strikes + 1 : 0;
-    l->is_struck = l->strikes >= STRIKES || l->has_failed;
     quiet_s = now_s - l->surveyed_s;
     if (quiet_s < (l->is_struck ? l->pause_s : fmax(l->period_s, l->pause_s)))
         return BANYAN_SUCCESS;
