@@ -16,8 +16,8 @@
 static banyan_status check_options(const banyan_fluid_options *options, banyan_error *err)
 {
     if (!(options->overhead_s >= 0) || isinf(options->overhead_s))
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "an overhead of %g seconds per message makes no sense",
-                           options->overhead_s);
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "an overhead of %g seconds per message makes no sense", options->overhead_s);
     if (!(options->reduce_bytes_per_s >= 0))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a reduce speed of %g bytes/s makes no sense",
                            options->reduce_bytes_per_s);
