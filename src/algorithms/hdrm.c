@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms/hdrm.c: halving-doubling with rank mapping, so that its swaps never collide on a BiGraph.
  *
- *     positions with an even number of ones sit on upper switches, the others on lower ones: every swap, which
- *     flips one bit, crosses from one layer to the other
+ *     positions with an even number of ones sit on upper switches, the others on lower ones: every swap,
+ *     which flips one bit, crosses from one layer to the other
  *
  *         u0     u1                  and the positions of one switch find their partners on as many different
  *         |  \ /  |                  switches opposite, whichever bit is flipped
