@@ -324,6 +324,7 @@ int main(int argc, char **argv)
                 BYTES >> 20);
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     host_bytes = (size_t)ranks * BYTES;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     host = mmap(NULL, host_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
