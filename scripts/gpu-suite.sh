@@ -111,7 +111,7 @@ run_big_host() {
     step 600 "one host's memory" "$python" "$source/bench/big_host.py" "$build/banyan" ${brief:+--brief --runs 2}
 }
 
-# compute-sanitizer: memory and races where docs/gpu.md says that all is clean: of direct calls memcheck reports the first on memory that was not mapped before.
+# compute-sanitizer: memory and races where docs/gpu-engine.md says that all is clean: of direct calls memcheck reports the first on memory that was not mapped before.
 # The bench launches 2,750 kernels to time them, then makes 46 calls: the first window holds the first of these and only shows that, the second later ones.
 run_sanitizer() {
     local tool small large
