@@ -6,13 +6,15 @@
  *     put      all copies are put on two streams at once, and a third one says which have ended, as
  *              device/staging.h does; streams wait for words in the host's memory, and at most so many chunks
  *              are between the two streams
+ *     turns    the same, and ranks copy to the host in turns, as device/turns.h says
  *     issued   the host issues a copy when it may begin, one rank after the other, with two under way: no
  *              stream waits. A library cannot do so: while one thread loads a kernel, the driver's calls
  *              stand still in all threads until the streams have ended, and these would wait for the copies
  *
- * Prints the median time of each way, chunk and limit, and the best rate of each way.
+ * Prints the median time of each way, chunk and limit, the best rate of each way, and those of one direction
+ * alone, all ranks at a time.
  *
- *     bench_staging_roof RANKS */
+ *     bench_staging_roof RANKS [MIB...]     chunks of 1, 2, 4 and 8 MiB where none are given */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -25,6 +27,7 @@
 #include "core/clock.h"
 #include "core/relax.h"
 #include "device/driver.h"
+#include "device/turns.h"
 
 enum { MAX_RANKS = 16, MAX_CHUNKS = 64, TIMES = 9, WARM = 2, UNDER_WAY = 2 };
 
@@ -37,12 +40,17 @@ typedef struct {
 /* In memory of all processes, which all of them have registered. */
 typedef struct {
     word fetched[MAX_RANKS][MAX_CHUNKS], ready[MAX_RANKS][MAX_CHUNKS], stored[MAX_RANKS][MAX_CHUNKS];
+    word turn[MAX_RANKS];
     _Atomic int arrived, rounds;
     _Atomic int failed;
 } shared_state;
 
+enum { PUT, TURNS, ISSUED, WAYS };
+
+static const char *const names[WAYS] = {"put", "turns", "issued"};
+
 typedef struct {
-    int is_issued;
+    int kind;
     size_t chunk;
     int limit; /* of chunks that have been fetched and not stored */
 } way;
@@ -54,6 +62,7 @@ static uint64_t host_address, shared_address, sent, received;
 static void *fetching, *telling, *storing, *copied[MAX_CHUNKS], *stored[MAX_CHUNKS];
 static int ranks, rank, chunks;
 static uint32_t call;
+static banyan_turns turns;
 
 static void must(int error, const char *what)
 {
@@ -96,13 +105,28 @@ static int has_come_from_all(int chunk)
     return 1;
 }
 
+static banyan_driver_word make_word(uint32_t operation, const word *at, uint32_t value)
+{
+    uint64_t offset = (uint64_t)((const char *)at - (const char *)shared);
+
+    return (banyan_driver_word){.operation = operation, .address = shared_address + offset, .value = value};
+}
+
 /* Without flags a wait ends when the word has reached the value. */
 static void put_word(void *stream, uint32_t operation, const word *at)
 {
-    uint64_t offset = (uint64_t)((const char *)at - (const char *)shared);
-    banyan_driver_word step = {.operation = operation, .address = shared_address + offset, .value = call};
+    banyan_driver_word step = make_word(operation, at, call);
 
     must(driver->words(stream, 1, &step, 0), "a word in a stream");
+}
+
+static void put_turn(void)
+{
+    banyan_driver_word steps[2] = {make_word(BANYAN_DRIVER_WAIT, &shared->turn[rank], 1),
+                                   make_word(BANYAN_DRIVER_WRITE, &shared->turn[rank], 0)};
+
+    steps[0].flags = BANYAN_DRIVER_WAIT_EQUAL;
+    must(driver->words(fetching, 2, steps, 0), "a turn");
 }
 
 static uint64_t slot(const way *w, int chunk)
@@ -112,10 +136,19 @@ static uint64_t slot(const way *w, int chunk)
 
 static void fetch(const way *w, int chunk)
 {
+    const banyan_turns *in_turn = w->kind == TURNS ? &turns : NULL;
+    banyan_driver_word step;
+
+    if (banyan_turns_waits(in_turn, (size_t)chunk))
+        put_turn();
     must(driver->copy(slot(w, chunk), sent + (size_t)chunk * w->chunk, w->chunk, fetching), "a copy");
     must(driver->event_record(copied[chunk], fetching), "an event");
     must(driver->stream_wait(telling, copied[chunk], 0), "a wait for an event");
     put_word(telling, BANYAN_DRIVER_WRITE, &shared->fetched[rank][chunk]);
+    if (!banyan_turns_passes(in_turn, (size_t)chunk, (size_t)chunks))
+        return;
+    step = make_word(BANYAN_DRIVER_WRITE, &shared->turn[banyan_turns_next(&turns)], 1);
+    must(driver->words(telling, 1, &step, 0), "a turn");
 }
 
 static void store(const way *w, int chunk)
@@ -173,7 +206,7 @@ static double run_once(const way *w)
     call++;
     meet();
     begin_s = banyan_clock_s();
-    if (w->is_issued)
+    if (w->kind == ISSUED)
         issue_all(w);
     else
         put_all(w);
@@ -202,9 +235,8 @@ static double measure(const way *w)
     }
     qsort(seconds, TIMES, sizeof *seconds, compare);
     if (rank == 0)
-        printf("%d ranks, %s, chunks of %zu MiB, limit %d: %.3f ms, %.2f GB/s\n", ranks,
-               w->is_issued ? "issued" : "put", w->chunk >> 20, w->limit, 1e3 * seconds[TIMES / 2],
-               (double)BYTES / seconds[TIMES / 2] / 1e9);
+        printf("%d ranks, %s, chunks of %zu MiB, limit %d: %.3f ms, %.2f GB/s\n", ranks, names[w->kind],
+               w->chunk >> 20, w->limit, 1e3 * seconds[TIMES / 2], (double)BYTES / seconds[TIMES / 2] / 1e9);
     return seconds[TIMES / 2];
 }
 
@@ -235,23 +267,47 @@ static void set_up(size_t host_bytes)
     }
 }
 
-static void measure_all(void)
+/* All ranks at a time, in one go each. */
+static void measure_direction(int is_fetch)
 {
-    const size_t sizes[] = {(size_t)1 << 20, (size_t)2 << 20, (size_t)4 << 20, (size_t)8 << 20};
-    const int limits[] = {1, 2, 3, 4, 6, MAX_CHUNKS};
-    double best_s[2] = {1e9, 1e9};
+    double seconds[TIMES];
 
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        for (size_t j = 0; j < sizeof limits / sizeof *limits; j++)
-            for (int is_issued = 0; is_issued < 2; is_issued++) {
-                way w = {is_issued, sizes[i], limits[j]};
-                double seconds = is_issued && limits[j] < MAX_CHUNKS ? 1e9 : measure(&w);
+    for (int i = -WARM; i < TIMES; i++) {
+        uint64_t here = host_address + (size_t)rank * BYTES;
+        double begin_s;
 
-                best_s[is_issued] = seconds < best_s[is_issued] ? seconds : best_s[is_issued];
-            }
+        meet();
+        begin_s = banyan_clock_s();
+        must(driver->copy(is_fetch ? here : received, is_fetch ? sent : here, BYTES, fetching), "a copy");
+        must(driver->stream_synchronize(fetching), "waiting for a stream");
+        meet();
+        if (i >= 0)
+            seconds[i] = banyan_clock_s() - begin_s;
+    }
+    qsort(seconds, TIMES, sizeof *seconds, compare);
     if (rank == 0)
-        printf("# roof of %d ranks: %.2f GB/s put, %.2f GB/s issued\n", ranks,
-               (double)BYTES / best_s[0] / 1e9, (double)BYTES / best_s[1] / 1e9);
+        printf("# %d ranks, only to the %s: %.2f GB/s\n", ranks, is_fetch ? "host" : "device",
+               (double)BYTES / seconds[TIMES / 2] / 1e9);
+}
+
+static void measure_all(int size_count, char **sizes)
+{
+    static char *const usual[] = {"1", "2", "4", "8"};
+    const int limits[] = {1, 2, 3, 4, 5, 6, 8, MAX_CHUNKS};
+    double best_s[WAYS] = {1e9, 1e9, 1e9};
+
+    measure_direction(1);
+    measure_direction(0);
+    for (int i = 0; i < (size_count ? size_count : (int)(sizeof usual / sizeof *usual)); i++)
+        for (int kind = 0; kind < WAYS; kind++)
+            for (size_t j = 0; j < sizeof limits / sizeof *limits; j++) {
+                way w = {kind, (size_t)atoi(size_count ? sizes[i] : usual[i]) << 20, limits[j]};
+                double seconds = kind == ISSUED && limits[j] < MAX_CHUNKS ? 1e9 : measure(&w);
+
+                best_s[kind] = seconds < best_s[kind] ? seconds : best_s[kind];
+            }
+    for (int kind = 0; kind < WAYS && rank == 0; kind++)
+        printf("# roof of %d ranks, %s: %.2f GB/s\n", ranks, names[kind], (double)BYTES / best_s[kind] / 1e9);
 }
 
 int main(int argc, char **argv)
@@ -259,11 +315,16 @@ int main(int argc, char **argv)
     size_t host_bytes;
     int status = 0, worst = 0;
 
-    ranks = argc == 2 ? atoi(argv[1]) : 0;
+    ranks = argc > 1 ? atoi(argv[1]) : 0;
+    for (int i = 2; i < argc; i++)
+        if (atoi(argv[i]) < 1 || atoi(argv[i]) > (int)(BYTES >> 20) || (BYTES >> 20) % (size_t)atoi(argv[i]))
+            ranks = 0;
     if (ranks < 1 || ranks > MAX_RANKS) {
-        fprintf(stderr, "usage: %s RANKS (1 to %d)\n", argv[0], MAX_RANKS);
+        fprintf(stderr, "usage: %s RANKS (1 to %d) [MIB...] (that divide %zu)\n", argv[0], MAX_RANKS,
+                BYTES >> 20);
         return 2;
     }
+    setvbuf(stdout, NULL, _IOLBF, 0);
     host_bytes = (size_t)ranks * BYTES;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     host = mmap(NULL, host_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -275,8 +336,9 @@ int main(int argc, char **argv)
     for (rank = ranks - 1; rank > 0; rank--)
         if (!fork())
             break;
+    turns = (banyan_turns){.index = rank, .count = ranks};
     set_up(host_bytes);
-    measure_all();
+    measure_all(argc - 2, argv + 2);
     if (rank)
         return 0;
     while (wait(&status) > 0)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/gpu/cuda_stand_in.c: the calls of libcuda.so.1 that Banyan makes to allocate, copy and share memory,
- * over the host's memory, for tests/multi/blocks.c. Blocks of the virtual memory calls are memfds, so other
- * processes map them by their descriptors as they would a GPU's. There are no words in streams and no
- * kernels. */
+ * over the host's memory, for tests/multi/blocks.c and to try scripts/gpu-suite.sh out. Blocks of the virtual
+ * memory calls are memfds, so other processes map them by their descriptors as they would a GPU's. Streams
+ * are threads. There are no kernels. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +41,24 @@ typedef struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static mapping mappings[MOST_MAPPINGS];
 static uint64_t blocks_made;
-static char context, stream, event;
+static char context;
+
+int cuGetProcAddress(const char *name, void **out, int version, uint64_t flags)
+{
+    Dl_info own;
+    void *library =
+        dladdr(&context, &own) ? dlopen(own.dli_fname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD) : NULL;
+    char second[80];
+
+    (void)version;
+    if (!library)
+        return INVALID;
+    snprintf(second, sizeof second, "%s_v2", name);
+    *out = dlsym(library, second);
+    if (!*out)
+        *out = dlsym(library, name);
+    return *out && !flags ? OK : INVALID;
+}
 
 int cuInit(unsigned flags)
 {
@@ -145,52 +165,195 @@ int cuCtxGetStreamPriorityRange(int *lowest, int *highest)
     return OK;
 }
 
+/* ---- Streams. */
+
+enum { WAIT_WORD = 1, WRITE_WORD = 2, COPY, RECORD, WAIT_EVENT, END, IS_EQUAL = 1, NOT_READY = 600 };
+
+typedef struct {
+    _Atomic uint64_t recorded, passed;
+} event;
+
+typedef struct step step;
+struct step {
+    step *next;
+    unsigned kind, flags;
+    uint64_t into, from; /* addresses; of a word, its address and value */
+    size_t bytes;
+    event *what;
+    uint64_t ticket;
+};
+
+typedef struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    step *first, **end;
+    int is_busy;
+} stream;
+
+/* cuStreamBatchMemOp's. */
+typedef struct {
+    uint32_t operation, unused;
+    uint64_t address, value;
+    uint32_t flags, unused_too;
+    uint64_t alias, more;
+} word;
+
+static int has_come(const step *s)
+{
+    uint32_t value = atomic_load((_Atomic uint32_t *)(uintptr_t)s->into);
+
+    return s->flags & IS_EQUAL ? value == (uint32_t)s->from : (int32_t)(value - (uint32_t)s->from) >= 0;
+}
+
+static void do_step(const step *s)
+{
+    switch (s->kind) {
+    case COPY:
+        memcpy((void *)(uintptr_t)s->into, (const void *)(uintptr_t)s->from, s->bytes);
+        break;
+    case WAIT_WORD:
+        while (!has_come(s))
+            sched_yield();
+        break;
+    case WRITE_WORD:
+        atomic_store((_Atomic uint32_t *)(uintptr_t)s->into, (uint32_t)s->from);
+        break;
+    case RECORD:
+        atomic_store(&s->what->passed, s->ticket);
+        break;
+    case WAIT_EVENT:
+        while (atomic_load(&s->what->passed) < s->ticket)
+            sched_yield();
+        break;
+    }
+}
+
+static void *work(void *argument)
+{
+    stream *on = argument;
+    int is_ending = 0;
+
+    pthread_mutex_lock(&on->lock);
+    while (!is_ending) {
+        step *s = on->first;
+
+        on->is_busy = s != NULL;
+        if (!s) {
+            pthread_cond_broadcast(&on->changed);
+            pthread_cond_wait(&on->changed, &on->lock);
+            continue;
+        }
+        on->first = s->next;
+        if (!s->next)
+            on->end = &on->first;
+        pthread_mutex_unlock(&on->lock);
+        do_step(s);
+        is_ending = s->kind == END;
+        free(s);
+        pthread_mutex_lock(&on->lock);
+    }
+    pthread_mutex_unlock(&on->lock);
+    return NULL;
+}
+
+static int put(stream *on, step wanted)
+{
+    step *s = malloc(sizeof *s);
+
+    if (!on || !s)
+        return INVALID;
+    *s = wanted;
+    s->next = NULL;
+    pthread_mutex_lock(&on->lock);
+    *on->end = s;
+    on->end = &s->next;
+    on->is_busy = 1;
+    pthread_cond_broadcast(&on->changed);
+    pthread_mutex_unlock(&on->lock);
+    return OK;
+}
+
 int cuStreamCreateWithPriority(void **out, unsigned flags, int priority)
 {
-    *out = &stream;
-    return flags == 1 && priority == -1 ? OK : INVALID;
+    stream *made = calloc(1, sizeof *made);
+
+    if (!made || flags != 1 || priority > 0)
+        return INVALID;
+    pthread_mutex_init(&made->lock, NULL);
+    pthread_cond_init(&made->changed, NULL);
+    made->end = &made->first;
+    *out = made;
+    return pthread_create(&made->thread, NULL, work, made) ? OUT_OF_MEMORY : OK;
 }
 
-int cuStreamDestroy_v2(void *given)
+int cuStreamDestroy_v2(stream *on)
 {
-    return given == &stream ? OK : INVALID;
+    int error = put(on, (step){.kind = END});
+
+    if (error)
+        return error;
+    pthread_join(on->thread, NULL);
+    free(on);
+    return OK;
 }
 
-int cuStreamSynchronize(void *given)
+int cuStreamSynchronize(stream *on)
 {
-    return given == &stream ? OK : INVALID;
+    pthread_mutex_lock(&on->lock);
+    while (on->is_busy)
+        pthread_cond_wait(&on->changed, &on->lock);
+    pthread_mutex_unlock(&on->lock);
+    return OK;
 }
 
-int cuMemcpyAsync(uint64_t into, uint64_t from, size_t bytes, void *given)
+int cuMemcpyAsync(uint64_t into, uint64_t from, size_t bytes, stream *on)
 {
-    memcpy((void *)(uintptr_t)into, (const void *)(uintptr_t)from, bytes);
-    return given == &stream ? OK : INVALID;
+    return put(on, (step){.kind = COPY, .into = into, .from = from, .bytes = bytes});
+}
+
+int cuStreamBatchMemOp_v2(stream *on, unsigned count, const word *words, unsigned flags)
+{
+    int error = flags ? INVALID : OK;
+
+    for (unsigned i = 0; i < count && !error; i++)
+        error = words[i].operation != WAIT_WORD && words[i].operation != WRITE_WORD
+                    ? INVALID
+                    : put(on, (step){.kind = words[i].operation,
+                                     .flags = words[i].flags,
+                                     .into = words[i].address,
+                                     .from = words[i].value});
+    return error;
 }
 
 int cuEventCreate(void **out, unsigned flags)
 {
-    *out = &event;
-    return flags == 2 ? OK : INVALID;
+    *out = calloc(1, sizeof(event));
+    return *out && flags == 2 ? OK : INVALID;
 }
 
-int cuEventDestroy_v2(void *given)
+int cuEventDestroy_v2(event *given)
 {
-    return given == &event ? OK : INVALID;
+    free(given);
+    return OK;
 }
 
-int cuEventRecord(void *given, void *on)
+int cuEventRecord(event *given, stream *on)
 {
-    return given == &event && on == &stream ? OK : INVALID;
+    return put(on,
+               (step){.kind = RECORD, .what = given, .ticket = atomic_fetch_add(&given->recorded, 1) + 1});
 }
 
-int cuEventQuery(void *given)
+int cuEventQuery(event *given)
 {
-    return given == &event ? OK : INVALID;
+    return atomic_load(&given->passed) < atomic_load(&given->recorded) ? NOT_READY : OK;
 }
 
-int cuStreamWaitEvent(void *on, void *given, unsigned flags)
+int cuStreamWaitEvent(stream *on, event *given, unsigned flags)
 {
-    return given == &event && on == &stream && !flags ? OK : INVALID;
+    return flags
+               ? INVALID
+               : put(on, (step){.kind = WAIT_EVENT, .what = given, .ticket = atomic_load(&given->recorded)});
 }
 
 /* ---- Virtual memory. */
