@@ -4,9 +4,8 @@
 #ifndef BANYAN_SOLVE_NET_EFFORT_H
 #define BANYAN_SOLVE_NET_EFFORT_H
 
-/* Visits (solve/net/work.h) of one program over cuts: one or two seconds. What it has found by then is
- * taken. */
-#define BANYAN_CUT_VISITS 100000000
+/* Visits (solve/net/work.h) of one search for a bound: some seconds. What it has found by then is taken. */
+#define BANYAN_CUT_VISITS 500000000
 
 enum {
     /* up to that many trees are looked for as that many; more come of a linear program as they will */

@@ -16,6 +16,7 @@ struct banyan_lp {
     int solved_before;
     int is_same; /* nothing has changed since the last solve */
     int waiting; /* columns that the solver has not been given yet: it copies all that it has for each lot */
+    int64_t entry_count; /* of all columns, those waiting, too */
     double *cost, *value;
     int *start, *row;
     size_t cost_capacity, value_capacity, start_capacity, row_capacity;
@@ -74,6 +75,7 @@ void banyan_lp_add_column(banyan_lp *lp, double cost, int count, const int *row,
     int first = lp->waiting ? lp->start[lp->waiting] : 0;
 
     lp->column_count++;
+    lp->entry_count += count;
     lp->is_same = 0;
     if (lp->failed || !make_room(lp, (size_t)(first + count))) {
         lp->failed = 1;
@@ -102,6 +104,7 @@ void banyan_lp_add_free_column(banyan_lp *lp, double cost, int count, const int 
 
     hand_over(lp);
     lp->column_count++;
+    lp->entry_count += count;
     lp->is_same = 0;
     lp->simplex->add_columns(lp->model, 1, &lowest, NULL, &negated, ends, row, value);
 }
@@ -125,8 +128,7 @@ banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
         return BANYAN_SUCCESS;
     hand_over(lp);
     status = lp->simplex->solve(lp->model);
-    banyan_work_add(BANYAN_WORK_LP,
-                    (int64_t)(lp->simplex->step_count(lp->model) + 1) * lp->simplex->row_count(lp->model));
+    banyan_work_add(BANYAN_WORK_LP, (lp->simplex->step_count(lp->model) + 1) * lp->entry_count);
     lp->is_same = status == 0;
     lp->solved_before = 1;
     if (status != 0)

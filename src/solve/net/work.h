@@ -4,7 +4,8 @@
  *
  * Three engines do nearly all of it: linear programs, searches for a cheapest tree, and maximum flows. Each
  * call counts as one of its kind, and its size as visits: the arcs that a search or a flow looks at, and the
- * rows of a program once per simplex step. Visits add up over the kinds. */
+ * entries of a program that are not zero once per simplex step. A visit takes 5 to 12 ns, whatever its kind,
+ * so that visits add up. */
 #ifndef BANYAN_SOLVE_NET_WORK_H
 #define BANYAN_SOLVE_NET_WORK_H
 

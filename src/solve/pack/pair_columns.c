@@ -45,6 +45,7 @@ typedef struct {
     int is_still;
     int stage_rows; /* arc_count, or twice that */
     int stride;     /* only every such root's trees become columns in one round, in turn */
+    banyan_work begun;
     size_t meta_capacity, kind_capacity;
     double largest;             /* capacity */
     double *now, *best, *mixed; /* prices per stage row */
@@ -85,6 +86,7 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     banyan_status status;
 
     memset(g, 0, sizeof *g);
+    g->begun = banyan_work_now();
     g->graph = graph;
     g->problem = problem;
     g->packing = packing;
@@ -114,6 +116,11 @@ static banyan_status generator_init(generator *g, const banyan_graph *graph,
     if (!status && problem->search_effort > 0)
         status = banyan_pair_oracle_allow_search(&g->oracle, problem->search_effort, err);
     return status ? status : make_program(g, err);
+}
+
+static int is_spent(const generator *g)
+{
+    return g->problem->visit_limit && banyan_work_since(&g->begun).visits > g->problem->visit_limit;
 }
 
 /* The row of an arc, behind base: one for both directions of a cable, where trees serve both ways. */
@@ -530,7 +537,7 @@ static banyan_status follow(generator *g, const banyan_split *division, banyan_e
     for (int turn = 0; !status && turn < TURNS && g->packing->rounds < g->problem->round_limit &&
                        g->packing->total < (1 - g->problem->tolerance) * division->bound_value;
          turn++) {
-        if (g->is_still)
+        if (g->is_still || is_spent(g))
             break;
         g->oracle.careful = turn > 0;
         status = add_pairs(g, division, first, count, load, err);
@@ -573,7 +580,6 @@ banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,
 {
     generator g;
     banyan_status status;
-    banyan_work begun = banyan_work_now();
     int added = 1;
 
     memset(out, 0, sizeof *out);
@@ -581,8 +587,7 @@ banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,
     status = generator_init(&g, graph, problem, out, err);
     if (!status)
         status = begin(&g, division, err);
-    while (!status && added && !is_done(&g) && !is_enough(&g) &&
-           !(problem->visit_limit && banyan_work_since(&begun).visits > problem->visit_limit)) {
+    while (!status && added && !is_done(&g) && !is_enough(&g) && !is_spent(&g)) {
         status = improve(&g, &added, err);
         if (!status)
             status = solve_program(&g, err);

@@ -23,10 +23,6 @@
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
 
-/* Visits (solve/net/work.h) for all idle nodes together: about a second. Most edges of these networks are
- * full, so that a visit takes a fifth of the time that it takes in programs over cuts. */
-#define SPLIT_VISITS (5LL * BANYAN_CUT_VISITS)
-
 /* Of an active node's share, by which trees are weighed where bandwidths have no common unit: rounding loses
  * less than one of them for each link at a worker. */
 #define MOST_UNITS 65536
@@ -224,7 +220,7 @@ static void split_pairs(splitter *s, int begin, int end, int64_t *before)
     if (!moved || !has_deficit(s))
         return;
     undo(s, begin, end, before);
-    if (banyan_work_since(&s->begun).visits > SPLIT_VISITS)
+    if (banyan_work_since(&s->begun).visits > BANYAN_CUT_VISITS)
         return;
     if (end - begin > 1) {
         int middle = begin + (end - begin) / 2;
@@ -275,7 +271,7 @@ static banyan_status split_node(banyan_joined_network *network, int idle, banyan
         if (has_deficit(&s))
             undo(&s, 0, pairs, before);
         split_pairs(&s, 0, pairs, before);
-        if (banyan_work_since(&begun).visits > SPLIT_VISITS)
+        if (banyan_work_since(&begun).visits > BANYAN_CUT_VISITS)
             status =
                 banyan_fail(err, BANYAN_UNSUPPORTED, "splitting off switches takes too many maximum flows");
     }
