@@ -3,9 +3,9 @@
  * days, can be compared.
  *
  * Three engines do nearly all of it: linear programs, searches for a cheapest tree, and maximum flows. Each
- * call counts as one of its kind, and its size as visits: the arcs that a search or a flow looks at, and the
- * entries of a program that are not zero once per simplex step. A visit takes 5 to 12 ns, whatever its kind,
- * so that visits add up. */
+ * call counts as one of its kind, and its size as visits: the arcs that a search, a flow or a move of an edge
+ * looks at, and the entries of a program that are not zero once per simplex step. A visit takes 5 to 25 ns,
+ * whatever its kind, so that visits add up. */
 #ifndef BANYAN_SOLVE_NET_WORK_H
 #define BANYAN_SOLVE_NET_WORK_H
 

@@ -310,7 +310,7 @@ banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtre
         double before = excess;
 
         sweep(&g, round % 2);
-        g.visits += (int64_t)g.tree_count * g.node_count;
+        g.visits += (int64_t)g.tree_count * (g.node_count + graph->arc_count);
         learn(&g, round);
         banyan_branch_moves_stars(&g);
         if (problem->is_firm)

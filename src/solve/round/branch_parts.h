@@ -20,7 +20,7 @@ typedef struct {
     int *above;     /* [tree * node_count + v]: the arc between v and the node above, or ROOT, or OUTSIDE */
     int *children;  /* the same: how many are below v */
     int *back;      /* per arc: one in the other direction, or -1 */
-    int64_t visits; /* of arcs, in searches for ways */
+    int64_t visits; /* of arcs and nodes that are looked at */
     double *base;   /* per arc: what it costs when it is full, */
     double *proof;  /* and what, besides, in any case */
     double steep;

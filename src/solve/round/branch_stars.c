@@ -68,6 +68,7 @@ static void bring_in(banyan_branch_mover *g, int idle, int arc)
 
 static void try_in(banyan_branch_mover *g, int idle)
 {
+    int downwards = g->down_first[idle + 1] - g->down_first[idle];
     double most = 0;
     int best = -1;
 
@@ -77,6 +78,7 @@ static void try_in(banyan_branch_mover *g, int idle)
 
         if (g->up[p] == BANYAN_GRAFT_OUTSIDE)
             continue;
+        g->visits += downwards;
         for (int j = g->down_first[idle]; j < g->down_first[idle + 1]; j++)
             sum += is_better(g, g->down_arc[j], p, &gain) ? gain : 0;
         if (sum > most) {

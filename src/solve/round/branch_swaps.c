@@ -66,7 +66,7 @@ static double find_span(const banyan_branch_mover *g, int arc, int v)
 }
 
 /* The best swap by which a heavier tree leaves the arc to a lighter one. */
-static void look_at(const banyan_branch_mover *g, int arc, swap *best)
+static void look_at(banyan_branch_mover *g, int arc, swap *best)
 {
     double before = excess(g, arc, 0), span = find_span(g, arc, best->v);
     int pairs = g->tree_count / 2;
@@ -82,6 +82,7 @@ static void look_at(const banyan_branch_mover *g, int arc, swap *best)
 
             if (less >= span)
                 break;
+            g->visits++;
             if (other < 0 || other == arc || less <= 0)
                 continue;
             gain = before - excess(g, arc, -less) + excess(g, other, 0) - excess(g, other, less);

@@ -56,6 +56,7 @@ typedef struct {
     int *old_arcs;
     size_t old_capacity;
     long attempts;
+    int64_t visits; /* of arcs that have been looked at or priced */
     int failed;
     banyan_scratch memory; /* of all arrays but the two that grow */
 } mover;
@@ -159,6 +160,7 @@ static void take_up(mover *m, int tree)
     if (weight == m->weight)
         return;
     m->weight = weight;
+    m->visits += m->graph->arc_count;
     for (int i = 0; i < m->graph->arc_count; i++) {
         m->added[i] = m->problem->weight ? 1 - exp2(-STEEP * weight / m->problem->limit[i]) : 1;
         set_price(m, i);
@@ -253,6 +255,7 @@ static void relax(mover *m, int v, int towards, double so_far, int most, int *be
     const int *first = towards ? graph->out_first : graph->in_first,
               *arcs = towards ? graph->out_arc : graph->in_arc;
 
+    m->visits += first[v + 1] - first[v];
     for (int i = first[v]; i < first[v + 1]; i++) {
         int arc = arcs[i], w = towards ? graph->arcs[arc].dst : graph->arcs[arc].src;
         double cost = so_far + m->price[arc];
@@ -652,7 +655,7 @@ static banyan_status move(const banyan_graph *graph, const banyan_subtree_moves_
         status = banyan_fail_memory(err);
     if (!status)
         status = give_trees(&m, trees, err);
-    banyan_work_add(BANYAN_WORK_TREE, m.attempts * graph->node_count);
+    banyan_work_add(BANYAN_WORK_TREE, m.visits + m.attempts * graph->node_count);
     if (!status)
         *fullest = find_fullest(&m);
     mover_fini(&m);
