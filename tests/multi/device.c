@@ -262,7 +262,7 @@ static int staged(job_rank *self)
 
 TEST(staged_calls_are_correct)
 {
-    for (int ranks = 2; ranks < 6; ranks++) /* who has the turn after whom depends on it */
+    for (int ranks = 2; ranks < 6; ranks++)
         job_run(ranks, staged);
 }
 
