@@ -190,7 +190,7 @@ static banyan_status get(banyan_comm *comm, int ordinal, banyan_comm_device **ou
 
     pthread_mutex_lock(&comm->device_lock);
     if (!comm->device) {
-        pthread_mutex_lock(&comm->lock);
+        banyan_comm_lock_in_turn(comm);
         status = create(comm, ordinal);
         pthread_mutex_unlock(&comm->lock);
     } else if (comm->device->ordinal != ordinal) {
@@ -395,8 +395,7 @@ static banyan_status call_on(banyan_comm *comm, banyan_comm_device *on, const ba
         return on->device->table->copy(on->device, stream, buffers->recv, buffers->send,
                                        call->count * banyan_datatype_bytes(call->type), &comm->err);
     if (on->direct && call->collective == BANYAN_COLLECTIVE_ALLREDUCE) {
-        banyan_worker_wait(comm);
-        pthread_mutex_lock(&comm->lock);
+        banyan_comm_lock_in_turn(comm);
         status = post(comm, on, buffers, call, stream, &is_done);
         pthread_mutex_unlock(&comm->lock);
     }
