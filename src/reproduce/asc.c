@@ -284,10 +284,11 @@ static void table5(banyan_reproduction *r, const work *w)
         snprintf(what, sizeof what, "%s, S max", asc_models[i].name);
         banyan_figure_compare(f, what, BANYAN_PAPERS, asc_models[i].most, most, NULL);
         snprintf(what, sizeof what, "%s, S", asc_models[i].name);
-        snprintf(reason, sizeof reason,
-                 "%.3f s per iteration here, %.3f s by the paper's S; computing takes %.3f s, the bytes alone "
-                 "%.3f s",
-                 out->iteration_s[RELEASED], measured_s, out->compute_s, out->bytes * LINK_S_PER_BYTE);
+        snprintf(
+            reason, sizeof reason,
+            "%.3f s per iteration here, %.3f s by the paper's S; computing takes %.3f s, the bytes alone "
+            "%.3f s",
+            out->iteration_s[RELEASED], measured_s, out->compute_s, out->bytes * LINK_S_PER_BYTE);
         banyan_figure_compare(f, what, BANYAN_PAPERS, asc_models[i].reached, asc, reason);
     }
 }
