@@ -294,7 +294,8 @@ BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
  * communicator on different streams must not wait for one another in a circle.
  *
  * What goes wrong later ends the group: the stream goes on, the contents of recv are undefined,
- * banyan_comm_get_async_error and all later calls say what happened. The time-out counts from when this rank's stream gets there.
+ * banyan_comm_get_async_error and all later calls say what happened. The time-out counts from when this
+ * rank's stream gets there.
  * UNHANDLED_CUDA_ERROR: a call of the driver failed, which the sentence names; the group is dead. */
 BANYAN_API banyan_status banyan_allreduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
                                              banyan_op op, banyan_comm *comm, int device, void *stream);
