@@ -6,7 +6,6 @@
  *     put      all copies are put on two streams at once, and a third one says which have ended, as
  *              device/staging.h does; streams wait for words in the host's memory, and at most so many chunks
  *              are between the two streams
- *     turns    the same, and ranks copy to the host in turns, as device/turns.h says
  *     issued   the host issues a copy when it may begin, one rank after the other, with two under way: no
  *              stream waits. A library cannot do so: while one thread loads a kernel, the driver's calls
  *              stand still in all threads until the streams have ended, and these would wait for the copies
@@ -27,7 +26,6 @@
 #include "core/clock.h"
 #include "core/relax.h"
 #include "device/driver.h"
-#include "device/turns.h"
 
 enum { MAX_RANKS = 16, MAX_CHUNKS = 64, TIMES = 9, WARM = 2, UNDER_WAY = 2 };
 
@@ -40,14 +38,13 @@ typedef struct {
 /* In memory of all processes, which all of them have registered. */
 typedef struct {
     word fetched[MAX_RANKS][MAX_CHUNKS], ready[MAX_RANKS][MAX_CHUNKS], stored[MAX_RANKS][MAX_CHUNKS];
-    word turn[MAX_RANKS];
     _Atomic int arrived, rounds;
     _Atomic int failed;
 } shared_state;
 
-enum { PUT, TURNS, ISSUED, WAYS };
+enum { PUT, ISSUED, WAYS };
 
-static const char *const names[WAYS] = {"put", "turns", "issued"};
+static const char *const names[WAYS] = {"put", "issued"};
 
 typedef struct {
     int kind;
@@ -62,7 +59,6 @@ static uint64_t host_address, shared_address, sent, received;
 static void *fetching, *telling, *storing, *copied[MAX_CHUNKS], *stored[MAX_CHUNKS];
 static int ranks, rank, chunks;
 static uint32_t call;
-static banyan_turns turns;
 
 static void must(int error, const char *what)
 {
@@ -105,28 +101,13 @@ static int has_come_from_all(int chunk)
     return 1;
 }
 
-static banyan_driver_word make_word(uint32_t operation, const word *at, uint32_t value)
-{
-    uint64_t offset = (uint64_t)((const char *)at - (const char *)shared);
-
-    return (banyan_driver_word){.operation = operation, .address = shared_address + offset, .value = value};
-}
-
 /* Without flags a wait ends when the word has reached the value. */
 static void put_word(void *stream, uint32_t operation, const word *at)
 {
-    banyan_driver_word step = make_word(operation, at, call);
+    uint64_t offset = (uint64_t)((const char *)at - (const char *)shared);
+    banyan_driver_word step = {.operation = operation, .address = shared_address + offset, .value = call};
 
     must(driver->words(stream, 1, &step, 0), "a word in a stream");
-}
-
-static void put_turn(void)
-{
-    banyan_driver_word steps[2] = {make_word(BANYAN_DRIVER_WAIT, &shared->turn[rank], 1),
-                                   make_word(BANYAN_DRIVER_WRITE, &shared->turn[rank], 0)};
-
-    steps[0].flags = BANYAN_DRIVER_WAIT_EQUAL;
-    must(driver->words(fetching, 2, steps, 0), "a turn");
 }
 
 static uint64_t slot(const way *w, int chunk)
@@ -136,19 +117,10 @@ static uint64_t slot(const way *w, int chunk)
 
 static void fetch(const way *w, int chunk)
 {
-    const banyan_turns *in_turn = w->kind == TURNS ? &turns : NULL;
-    banyan_driver_word step;
-
-    if (banyan_turns_waits(in_turn, (size_t)chunk))
-        put_turn();
     must(driver->copy(slot(w, chunk), sent + (size_t)chunk * w->chunk, w->chunk, fetching), "a copy");
     must(driver->event_record(copied[chunk], fetching), "an event");
     must(driver->stream_wait(telling, copied[chunk], 0), "a wait for an event");
     put_word(telling, BANYAN_DRIVER_WRITE, &shared->fetched[rank][chunk]);
-    if (!banyan_turns_passes(in_turn, (size_t)chunk, (size_t)chunks))
-        return;
-    step = make_word(BANYAN_DRIVER_WRITE, &shared->turn[banyan_turns_next(&turns)], 1);
-    must(driver->words(telling, 1, &step, 0), "a turn");
 }
 
 static void store(const way *w, int chunk)
@@ -294,7 +266,7 @@ static void measure_all(int size_count, char **sizes)
 {
     static char *const usual[] = {"1", "2", "4", "8"};
     const int limits[] = {1, 2, 3, 4, 5, 6, 8, MAX_CHUNKS};
-    double best_s[WAYS] = {1e9, 1e9, 1e9};
+    double best_s[WAYS] = {1e9, 1e9};
 
     measure_direction(1);
     measure_direction(0);
@@ -336,7 +308,6 @@ int main(int argc, char **argv)
     for (rank = ranks - 1; rank > 0; rank--)
         if (!fork())
             break;
-    turns = (banyan_turns){.index = rank, .count = ranks};
     set_up(host_bytes);
     measure_all(argc - 2, argv + 2);
     if (rank)

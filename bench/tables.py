@@ -184,13 +184,17 @@ DRIFTING = {"hosts:1+1+1+1,gbps=0.5": "4 hosts", "racks:2x2x1,gbps=0.5,rack_gbps
 
 
 def drift():
-    rows = [["network", "event", "a new plan after", "within 15 % of the bound after", "time / bound then", "without learning", "told",
-             "plans tried or given up", "calls lost"]]
-    for row in read(RESULTS / "drift.csv"):
-        after = [f"{float(row[kind + '_s']):.1f} s, {row[kind + '_calls']} calls" if row[kind + "_s"] else "-" for kind in ("plan", "settled")]
+    rows = [["network", "event", "within 15 % of the bound after", "time / bound then", "without learning", "told"]]
+    results = read(RESULTS / "drift.csv")
+    for row in results:
+        if row["event"] in ("learning", "quiet"):
+            continue
+        after = f"{float(row['settled_s']):.1f} s, {row['settled_calls']} call{'s' * (row['settled_calls'] != '1')}" if row["settled_s"] else "-"
         shares = [f"{float(row[column]):.2f}" for column in ("of_bound", "fixed_of_bound", "told_of_bound")]
-        rows.append([DRIFTING[row["network"]], row["event"], *after, *shares, row["plan_changes"], row["calls_lost"]])
-    return table(*rows)
+        rows.append([DRIFTING[row["network"]], row["event"], after, *shares])
+    lost = sum(int(row["calls_lost"]) for row in results)
+    tried = sum(int(row["plan_changes"]) for row in results if row["event"] == "quiet")
+    return f"{table(*rows)}\n\nCalls lost: {lost}. Plans tried while nothing changed: {tried}."
 
 
 def blocks(path):

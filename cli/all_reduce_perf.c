@@ -66,7 +66,7 @@ static banyan_status read_count(const cli_arguments *arguments, const char *opti
 
     *out = 1;
     if (text)
-        status = banyan_value_integer(text, 1, BENCH_MOST_RANKS, out, err);
+        status = banyan_value_integer(text, 1, BENCH_MAX_RANKS, out, err);
     if (status)
         cli_blame(option, err);
     return status;

@@ -103,7 +103,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
     const char *topology = config->topology ? config->topology : "one switch";
     const char *algorithm = config->algorithm ? config->algorithm : "auto";
     bench_table t = {.set = set, .topology = topology, .algorithm = algorithm, .json = BANYAN_TEXT_EMPTY};
-    banyan_comm *comms[BENCH_MOST_RANKS];
+    banyan_comm *comms[BENCH_MAX_RANKS];
     bench_roofs roofs;
     banyan_error err = {""};
     banyan_status status;

@@ -6,7 +6,7 @@
 #include "bench_values.h"
 #include "cli.h"
 
-enum { BENCH_MOST_RANKS = 512 };
+enum { BENCH_MAX_RANKS = 512 };
 
 typedef enum { BENCH_NCCL, BENCH_OSU, BENCH_JSON } bench_format;
 

@@ -385,7 +385,7 @@ static banyan_status measure_threads(const bench_settings *set, banyan_comm **co
     pthread_barrier_t start;
     job shared = {.set = set, .bytes = bytes, .in_place = in_place, .start = &start};
     worker *workers = banyan_alloc((size_t)set->task.ranks, sizeof *workers);
-    pthread_t threads[BENCH_MOST_RANKS];
+    pthread_t threads[BENCH_MAX_RANKS];
     banyan_status status = BANYAN_SUCCESS;
     int made = 0;
 

@@ -146,7 +146,7 @@ banyan_status bench_read_settings(const cli_arguments *arguments, int workers, b
         status = read_format(arguments, out, err);
     if (!status)
         status =
-            read_int(arguments, "ranks", 1, BENCH_MOST_RANKS, workers ? workers : 4, &out->task.ranks, err);
+            read_int(arguments, "ranks", 1, BENCH_MAX_RANKS, workers ? workers : 4, &out->task.ranks, err);
     if (!status)
         status = read_int(arguments, "iters", 1, 1000000, 20, &out->iterations, err);
     if (!status)

@@ -123,8 +123,8 @@ static void print_table(const table *made)
             print_row(made, i);
     printf("\npeak rate: for large vectors; of bound: of the best possible rate, at this size\n"
            "*: the choice of auto: of the plans within 8 %% of the fastest, those whose\n"
-           "   connections do not meet on full links or are paced there, and of these the one\n"
-           "   that loads links and ranks least\n");
+           "   connections do not meet on full links or are paced there, and of these the\n"
+           "   one that loads links and ranks least\n");
     print_same(made->rows, i);
     if (i < made->info.plan_count)
         printf("\ndo not apply to this network:\n");

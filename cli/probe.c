@@ -9,7 +9,7 @@
 #include "core/progress.h"
 #include "core/value.h"
 
-enum { DEFAULT_RANKS = 4, MOST_RANKS = 1024 };
+enum { DEFAULT_RANKS = 4, MAX_RANKS = 1024 };
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks to start here (default: 4; none under a launcher)"},
@@ -105,7 +105,7 @@ static banyan_status read_options(const cli_arguments *arguments, int *ranks, ba
 
     *transport = cli_get(arguments, "transport");
     if (count) {
-        status = banyan_value_integer(count, 1, MOST_RANKS, &number, err);
+        status = banyan_value_integer(count, 1, MAX_RANKS, &number, err);
         if (status)
             banyan_error_prefix(err, "--ranks");
     }

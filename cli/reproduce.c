@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/reproduce.c: banyan reproduce: the papers' evaluations, run again, beside what the papers say. */
+/* cli/reproduce.c: banyan reproduce: the papers' evaluations, reproduced, beside what the papers say. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -178,7 +178,7 @@ static int run(const cli_arguments *arguments)
 const cli_verb cli_verb_reproduce = {.name = "reproduce",
                                      .usage = "NAME...|all [-o DIR] [--against DIR]\n--list",
                                      .summary =
-                                         "run the papers' evaluations again and show theirs beside ours",
+                                         "reproduce the papers' evaluations and show theirs beside ours",
                                      .words = "all"
 #define X(name) "|" #name
 #include "reproduce/list.h"

@@ -191,12 +191,12 @@ static banyan_status read_options(const cli_arguments *arguments, run_job *job, 
     if (status)
         return status;
     if (ranks) {
-        status = banyan_value_integer(ranks, 1, RUN_MOST_RANKS, &count, err);
+        status = banyan_value_integer(ranks, 1, RUN_MAX_RANKS, &count, err);
         if (status)
             banyan_error_prefix(err, "--ranks");
     }
     if (!status && spare) {
-        status = banyan_value_integer(spare, 0, RUN_MOST_RANKS, &spare_count, err);
+        status = banyan_value_integer(spare, 0, RUN_MAX_RANKS, &spare_count, err);
         if (status)
             banyan_error_prefix(err, "--spare");
         else
@@ -227,9 +227,9 @@ static banyan_status load_tree(run_job *job, run_tree **out, banyan_error *err)
     if (job->rank_count && job->rank_count != (*out)->rank_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--ranks %d, but %s has %d workers", job->rank_count,
                            job->spec, (*out)->rank_count);
-    if ((*out)->rank_count > RUN_MOST_RANKS)
+    if ((*out)->rank_count > RUN_MAX_RANKS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "%s has %d workers; at most %d ranks are started here",
-                           job->spec, (*out)->rank_count, RUN_MOST_RANKS);
+                           job->spec, (*out)->rank_count, RUN_MAX_RANKS);
     job->rank_count = (*out)->rank_count;
     job->tree = *out;
     return BANYAN_SUCCESS;

@@ -5,7 +5,7 @@
 
 #include "run_net.h"
 
-enum { RUN_MOST_RANKS = 1024, RUN_LONGEST_HOSTS = 200 };
+enum { RUN_MAX_RANKS = 1024, RUN_LONGEST_HOSTS = 200 };
 
 typedef struct {
     char *const *command; /* ends with NULL */

@@ -48,7 +48,7 @@ static banyan_status place_workers(drawing *d, banyan_error *err)
         const banyan_node *node = &t->nodes[t->workers[rank]];
         int alone = 0, *number = node->host >= 0 ? &numbers[node->host] : &alone;
 
-        if (!*number && d->tree->host_count < RUN_MOST_HOSTS) {
+        if (!*number && d->tree->host_count < RUN_MAX_HOSTS) {
             *number = ++d->tree->host_count;
             snprintf(d->tree->names[*number - 1], sizeof *d->tree->names, "%s",
                      node->host >= 0 ? banyan_topology_host_name(t, node->host)
@@ -61,7 +61,7 @@ static banyan_status place_workers(drawing *d, banyan_error *err)
     }
     banyan_free(numbers);
     if (d->vertices[t->workers[t->worker_count - 1]] < 0)
-        return banyan_fail(err, BANYAN_UNSUPPORTED, "a test network has at most %d hosts", RUN_MOST_HOSTS);
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "a test network has at most %d hosts", RUN_MAX_HOSTS);
     return BANYAN_SUCCESS;
 }
 

@@ -5,7 +5,7 @@
 
 #include "topology/topology.h"
 
-enum { RUN_MOST_HOSTS = 250 };
+enum { RUN_MAX_HOSTS = 250 };
 
 /* A cable between two vertices. Vertices 0..host_count-1 are hosts, the rest are switches. */
 typedef struct {

@@ -19,7 +19,7 @@
 /* A pid comes; minus a pid goes: it has ended, and its number may be somebody else's soon. */
 static int update(pid_t *pids, int count, pid_t pid)
 {
-    if (pid > 0 && count < RUN_MOST_RANKS)
+    if (pid > 0 && count < RUN_MAX_RANKS)
         pids[count++] = pid;
     for (int i = 0; pid < 0 && i < count; i++)
         if (pids[i] == -pid)
@@ -29,7 +29,7 @@ static int update(pid_t *pids, int count, pid_t pid)
 
 static void watch(int fd)
 {
-    pid_t pids[RUN_MOST_RANKS], pid;
+    pid_t pids[RUN_MAX_RANKS], pid;
     int count = 0, null = open("/dev/null", O_RDWR);
 
     setsid();

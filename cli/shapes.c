@@ -11,8 +11,8 @@
 #include "core/alloc.h"
 #include "core/value.h"
 
-#define MOST_RANKS 1048576
-#define MOST_ROWS 5000
+#define MAX_RANKS 1048576
+#define MAX_ROWS 5000
 
 static const cli_option options[] = {
     {"model", 'm', "MODEL", "plain (section IV of the paper) or calibrated (default: calibrated)"},
@@ -56,7 +56,7 @@ static banyan_status read_model(const cli_arguments *arguments, request *out, ba
     out->model_name = name ? name : "calibrated";
     if (!strcmp(out->model_name, "plain")) {
         out->model = &banyan_abci_plain;
-        out->most_layers = BANYAN_MOST_LAYERS;
+        out->most_layers = BANYAN_MAX_LAYERS;
     } else if (!strcmp(out->model_name, "calibrated")) {
         out->model = &banyan_abci_calibrated;
         out->most_layers = out->model->measured->most_layers;
@@ -70,7 +70,7 @@ static banyan_status read_request(const cli_arguments *arguments, request *out, 
 {
     const char *bytes = cli_get(arguments, "bytes");
     int64_t ranks;
-    banyan_status status = banyan_value_integer(arguments->words[0], 2, MOST_RANKS, &ranks, err);
+    banyan_status status = banyan_value_integer(arguments->words[0], 2, MAX_RANKS, &ranks, err);
 
     if (status) {
         banyan_error_prefix(err, "ranks");
@@ -80,9 +80,9 @@ static banyan_status read_request(const cli_arguments *arguments, request *out, 
         .ranks = (int)ranks, .top = 5, .by_rules = cli_has(arguments, "rules"), .bytes = (int64_t)128 << 20};
     status = read_model(arguments, out, err);
     if (!status)
-        status = read_integer(arguments, "top", MOST_ROWS, &out->top, err);
+        status = read_integer(arguments, "top", MAX_ROWS, &out->top, err);
     if (!status)
-        status = read_integer(arguments, "layers", BANYAN_MOST_LAYERS, &out->most_layers, err);
+        status = read_integer(arguments, "layers", BANYAN_MAX_LAYERS, &out->most_layers, err);
     if (!status && bytes) {
         status = banyan_value_bytes(bytes, &out->bytes, err);
         if (!status && out->bytes < 1)

@@ -26,7 +26,7 @@ static const cli_option options[] = {
      "messages with one route: shared, all at once, or turns, one by one (default: turns)"},
     {"lockstep", 0, NULL, "a round begins when the one before has ended everywhere"},
     {"overhead", 0, "TIME", "what every message costs before its first byte, such as 2us (default: 0)"},
-    {"reduce-speed", 0, "RATE", "bytes that a worker adds a second, such as 128GB (default: no limit)"},
+    {"reduce-speed", 0, "RATE", "bytes that a worker adds per second, such as 128GB (default: no limit)"},
     {"flow", 0, "KIND", "flit: packet, or message for one head flit per message (default: packet)"},
     {"flit", 0, "SETTINGS", "flit: clock=1GHz,vcs=4,buffer=318,adder=0,... as banyan-sim(1) lists them"},
     {"tables", 0, NULL, "flit: print the schedule tables of the network interfaces instead"},

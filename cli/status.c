@@ -20,7 +20,7 @@ static const cli_option options[] = {
 
 static banyan_status show(const status_overview *o, int *code, banyan_error *err)
 {
-    char *flags = banyan_alloc(STATUS_MOST_RANKS, 1), *json = NULL;
+    char *flags = banyan_alloc(STATUS_MAX_RANKS, 1), *json = NULL;
     banyan_text text = BANYAN_TEXT_EMPTY;
     int is_json = cli_has(o->arguments, "json");
     banyan_status status = BANYAN_SUCCESS;

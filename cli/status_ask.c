@@ -12,7 +12,7 @@
 #include "core/json.h"
 #include "status_view.h"
 
-enum { MOST_REPORT_BYTES = 16 << 20 };
+enum { MAX_REPORT_BYTES = 16 << 20 };
 
 static status_group *find_group(status_overview *o, const char *id, int size)
 {
@@ -22,7 +22,7 @@ static status_group *find_group(status_overview *o, const char *id, int size)
     for (int i = 0; i < o->count; i++)
         if (!strcmp(o->groups[i].id, id))
             return o->groups[i].size >= size ? &o->groups[i] : NULL;
-    if (o->count == STATUS_MOST_GROUPS || size < 1 || size > STATUS_MOST_RANKS)
+    if (o->count == STATUS_MAX_GROUPS || size < 1 || size > STATUS_MAX_RANKS)
         return NULL;
     g = &o->groups[o->count];
     *g = (status_group){.size = size};
@@ -164,7 +164,7 @@ static int read_all(int fd, double timeout_s, banyan_text *out)
             return out->length > 0 && !out->failed;
         else if (left_ms <= 0 || poll(&look, 1, left_ms) <= 0)
             return 0;
-        if (out->length > MOST_REPORT_BYTES)
+        if (out->length > MAX_REPORT_BYTES)
             return 0;
     }
 }

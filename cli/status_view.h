@@ -7,7 +7,7 @@
 #include "group/control.h"
 #include "group/status.h"
 
-enum { STATUS_MOST_GROUPS = 256, STATUS_MOST_RANKS = 4096 };
+enum { STATUS_MAX_GROUPS = 256, STATUS_MAX_RANKS = 4096 };
 
 typedef enum { STATUS_UNKNOWN, STATUS_TOLD, STATUS_MUTE } status_knowledge;
 
@@ -37,7 +37,7 @@ typedef struct {
     const cli_arguments *arguments;
     char folder[BANYAN_STATUS_FOLDER_TEXT];
     double timeout_s;
-    status_group groups[STATUS_MOST_GROUPS];
+    status_group groups[STATUS_MAX_GROUPS];
     int count;
 } status_overview;
 

@@ -67,12 +67,12 @@ static banyan_status add_policy(cli_trainings *r, const char *text, banyan_error
     banyan_status status;
     int64_t streams;
 
-    if (r->count == CLI_MOST_TRAININGS)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
+    if (r->count == CLI_MAX_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MAX_TRAININGS);
     snprintf(name, sizeof name, "%s", text);
     colon = strchr(name, ':');
     if (colon) {
-        status = banyan_value_integer(colon + 1, 1, BANYAN_MOST_STREAMS, &streams, err);
+        status = banyan_value_integer(colon + 1, 1, BANYAN_MAX_STREAMS, &streams, err);
         if (status) {
             banyan_error_prefix(err, name);
             return status;
@@ -133,8 +133,8 @@ static banyan_status add_file(cli_trainings *r, const char *path, banyan_error *
     size_t length;
     char *text;
 
-    if (r->count == CLI_MOST_TRAININGS)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MOST_TRAININGS);
+    if (r->count == CLI_MAX_TRAININGS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "more than %d policies", CLI_MAX_TRAININGS);
     status = banyan_file_load(path, &text, &length, err);
     if (status)
         return status;

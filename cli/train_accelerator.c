@@ -20,7 +20,7 @@
 #include "problem.h"
 #include "train_bars.h"
 
-enum { MOST_ALGORITHMS = 16, LEAST_BYTES = 4096 };
+enum { MAX_ALGORITHMS = 16, MIN_BYTES = 4096 };
 
 typedef struct {
     const cli_arguments *arguments;
@@ -32,7 +32,7 @@ typedef struct {
     int wants_whole, wants_layers;
     double largest_bytes;
     int algorithm_count;
-    char algorithms[MOST_ALGORITHMS][48];
+    char algorithms[MAX_ALGORITHMS][48];
     int size_count;
     double *sizes, *seconds; /* ascending, and what the current algorithm takes */
     banyan_progress bar;
@@ -49,9 +49,8 @@ static banyan_status read_algorithms(training *t, banyan_error *err)
         char *name;
         banyan_status status;
 
-        if (t->algorithm_count == MOST_ALGORITHMS)
-            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names",
-                               MOST_ALGORITHMS);
+        if (t->algorithm_count == MAX_ALGORITHMS)
+            return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names", MAX_ALGORITHMS);
         name = t->algorithms[t->algorithm_count];
         snprintf(name, sizeof t->algorithms[0], "%.*s", (int)(length < 47 ? length : 47), list);
         list += length + (list[length] == ',');
@@ -95,8 +94,8 @@ static banyan_status read_numbers(training *t, banyan_error *err)
     t->largest_bytes = is_flit(t) ? 4 << 20 : 1e15;
     if (!status && largest && (status = banyan_value_bytes(largest, &bytes, err)))
         banyan_error_prefix(err, "--largest");
-    if (!status && largest && bytes < 4 * LEAST_BYTES)
-        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--largest is at least %d bytes", 4 * LEAST_BYTES);
+    if (!status && largest && bytes < 4 * MIN_BYTES)
+        status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--largest is at least %d bytes", 4 * MIN_BYTES);
     if (!status && largest)
         t->largest_bytes = (double)bytes;
     return status;
@@ -142,7 +141,7 @@ static double in_range(const training *t, double bytes)
 {
     double least = 16.0 * t->problem.problem.active_count;
 
-    least = least > LEAST_BYTES ? least : LEAST_BYTES;
+    least = least > MIN_BYTES ? least : MIN_BYTES;
     return bytes < least ? least : bytes;
 }
 

@@ -6,7 +6,7 @@
 #include "accelerate/iteration.h"
 #include "cli.h"
 
-enum { CLI_MOST_ITERATIONS = 32 };
+enum { CLI_MAX_ITERATIONS = 32 };
 
 typedef struct {
     const banyan_dnn *dnn;
@@ -15,9 +15,9 @@ typedef struct {
     const char *topology, *simulator;
     double largest_bytes; /* that was simulated */
     int count;
-    banyan_iteration_row rows[CLI_MOST_ITERATIONS];
-    char names[CLI_MOST_ITERATIONS][48]; /* algorithms */
-    int is_overlapped[CLI_MOST_ITERATIONS];
+    banyan_iteration_row rows[CLI_MAX_ITERATIONS];
+    char names[CLI_MAX_ITERATIONS][48]; /* algorithms */
+    int is_overlapped[CLI_MAX_ITERATIONS];
 } cli_iterations;
 
 void cli_iterations_print(const cli_iterations *iterations);

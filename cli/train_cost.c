@@ -16,7 +16,7 @@
 #include "problem.h"
 #include "topology/nccl_tests.h"
 
-enum { MOST_SIZES = 16, LEAST_BYTES = 4096 };
+enum { MAX_SIZES = 16, MIN_BYTES = 4096 };
 
 static double model_bytes(const banyan_model *model)
 {
@@ -46,12 +46,12 @@ static banyan_status predict(const char *algorithm, cli_problem *problem, double
 static banyan_status fit(const char *algorithm, cli_problem *problem, double most_bytes, cli_cost *out,
                          banyan_error *err)
 {
-    double bytes[MOST_SIZES], seconds[MOST_SIZES];
+    double bytes[MAX_SIZES], seconds[MAX_SIZES];
     int count = 0, is_last = 0;
 
     if (problem->problem.active_count < 2)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a lone worker has nothing to all-reduce");
-    for (double size = LEAST_BYTES; count < MOST_SIZES && !is_last; size *= 4) {
+    for (double size = MIN_BYTES; count < MAX_SIZES && !is_last; size *= 4) {
         banyan_status status;
 
         is_last = size >= most_bytes && count > 0;
@@ -81,13 +81,13 @@ static banyan_status load_from_planner(const cli_arguments *arguments, const ban
     return status;
 }
 
-/* A table has room for BANYAN_MOST_POINTS sizes: of more, every second one is left out, repeatedly. */
+/* A table has room for BANYAN_MAX_POINTS sizes: of more, every second one is left out, repeatedly. */
 static banyan_status take_rows(const banyan_nccl_tests *results, cli_cost *out, banyan_error *err)
 {
-    double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS];
+    double bytes[BANYAN_MAX_POINTS], seconds[BANYAN_MAX_POINTS];
     int step = 1, count = 0;
 
-    while ((results->row_count + step - 1) / step > BANYAN_MOST_POINTS)
+    while ((results->row_count + step - 1) / step > BANYAN_MAX_POINTS)
         step *= 2;
     for (int i = (results->row_count - 1) % step; i < results->row_count; i += step) {
         bytes[count] = results->rows[i].bytes;

@@ -17,7 +17,7 @@
 #include "core/value.h"
 #include "engine/engine.h"
 
-enum { MOST_RANKS = 256, PROFILED = 3, MEASURE_MS = 3000, MEASURE_AGAIN_MS = 1000 };
+enum { MAX_RANKS = 256, PROFILED = 3, MEASURE_MS = 3000, MEASURE_AGAIN_MS = 1000 };
 
 /* ---- The job. */
 
@@ -71,7 +71,7 @@ int cli_job_join(const cli_arguments *arguments, cli_job *out)
     banyan_status status = check_options(arguments, &err);
 
     if (!status)
-        status = read_number(arguments, "ranks", MOST_RANKS, is_launched ? out->size : 2, &ranks, &err);
+        status = read_number(arguments, "ranks", MAX_RANKS, is_launched ? out->size : 2, &ranks, &err);
     if (!status)
         status = read_number(arguments, "iterations", 1000, 5, &out->iterations, &err);
     if (!status && is_launched && ranks != out->size)

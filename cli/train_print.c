@@ -141,7 +141,7 @@ banyan_status cli_trainings_print_json(const cli_trainings *r, banyan_error *err
                                           {"fit_error", r->cost.worst_error},
                                           {NULL, 0}});
     banyan_text_add(&text, ",\"speed\":[");
-    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++) {
+    for (int c = 1; c <= BANYAN_MAX_STREAMS; c++) {
         banyan_text_add(&text, "%s", c > 1 ? "," : "");
         banyan_text_add_number(&text, cost->speed[c]);
     }

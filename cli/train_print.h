@@ -5,7 +5,7 @@
 
 #include "train_cost.h"
 
-enum { CLI_MOST_TRAININGS = 64 };
+enum { CLI_MAX_TRAININGS = 64 };
 
 /* What became of a policy on real ranks. */
 typedef struct {
@@ -19,11 +19,11 @@ typedef struct {
     banyan_model *model;
     cli_cost cost;
     int count;
-    char names[CLI_MOST_TRAININGS][48];
-    banyan_training trainings[CLI_MOST_TRAININGS]; /* the same, for pictures */
-    banyan_grouping *groupings[CLI_MOST_TRAININGS];
+    char names[CLI_MAX_TRAININGS][48];
+    banyan_training trainings[CLI_MAX_TRAININGS]; /* the same, for pictures */
+    banyan_grouping *groupings[CLI_MAX_TRAININGS];
     int live_count; /* 0: nothing was run */
-    cli_live lives[CLI_MOST_TRAININGS];
+    cli_live lives[CLI_MAX_TRAININGS];
 } cli_trainings;
 
 void cli_trainings_print(const cli_trainings *trainings);

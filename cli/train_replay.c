@@ -16,7 +16,7 @@
 #include "train_cost.h"
 #include "waiting.h"
 
-enum { MOST_ROWS = 16, MOST_EXACT_SIZES = 24, BARRIER_BYTES = 4 };
+enum { MAX_ROWS = 16, MAX_EXACT_SIZES = 24, BARRIER_BYTES = 4 };
 
 /* A thing that is sent, however often. */
 typedef struct {
@@ -45,7 +45,7 @@ typedef struct {
     double *seconds; /* of each node */
     banyan_replay alone, recorded;
     int row_count;
-    row rows[MOST_ROWS];
+    row rows[MAX_ROWS];
 } replay;
 
 static int is_sent(const banyan_chakra_node *node)
@@ -231,7 +231,7 @@ static void interpolate(const request *low, const request *high, request *what)
 static banyan_status plan_kind(replay *r, const char *algorithm, int first, int end, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
-    int planned = first, is_exact = end - first <= MOST_EXACT_SIZES;
+    int planned = first, is_exact = end - first <= MAX_EXACT_SIZES;
 
     for (int i = first; !status && i < end; i++) {
         request *what = &r->requests[i];
@@ -296,8 +296,8 @@ static banyan_status add_rows(replay *r, banyan_error *err)
 
         snprintf(name, sizeof name, "%.*s", (int)(length < 47 ? length : 47), list);
         list += length + (list[length] == ',');
-        status = r->row_count == MOST_ROWS
-                     ? banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names", MOST_ROWS)
+        status = r->row_count == MAX_ROWS
+                     ? banyan_fail(err, BANYAN_INVALID_ARGUMENT, "--algo has more than %d names", MAX_ROWS)
                      : add_row(r, name, err);
     }
     return status;
@@ -329,7 +329,7 @@ static const char *kind_name(const request *what)
 typedef struct {
     const char *name;
     int calls;
-    double bytes, seconds[MOST_ROWS];
+    double bytes, seconds[MAX_ROWS];
 } sums;
 
 static int sum_kinds(const replay *r, sums *out)

@@ -10,7 +10,7 @@
 #include "core/settings.h"
 #include "core/value.h"
 
-enum { DEFAULT_RANKS = 4, MOST_RANKS = 1024, MOST_CANDIDATES = 64 };
+enum { DEFAULT_RANKS = 4, MAX_RANKS = 1024, MAX_CANDIDATES = 64 };
 
 static const cli_option options[] = {
     {"ranks", 'n', "N", "how many ranks to start here (default: 4; none under a launcher)"},
@@ -154,9 +154,9 @@ static banyan_status read_options(tuning *t, int *ranks, banyan_error *err)
     if (!status)
         status = check_sizes(t, err);
     if (!status)
-        status = read_count(a, "ranks", MOST_RANKS, &number, err);
+        status = read_count(a, "ranks", MAX_RANKS, &number, err);
     if (!status)
-        status = read_count(a, "candidates", MOST_CANDIDATES, &candidates, err);
+        status = read_count(a, "candidates", MAX_CANDIDATES, &candidates, err);
     if (!status && budget) {
         status = banyan_value_seconds(budget, 1, &t->config.budget_s, err);
         if (status)

@@ -9,7 +9,7 @@ import torch.distributed as dist
 dist.init_process_group("banyan")
 torch.manual_seed(dist.get_rank())
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 1))
-banyan.torch.schedule(model, measure_ms=100)  # gradients travel as planned for this network
+banyan.torch.schedule(model, measure_ms=100)  # schedules gradients for this network
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 for step in range(20):
     x = torch.randn(64, 8)

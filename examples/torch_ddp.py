@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Trains a small network with DistributedDataParallel, on data that it makes up. Only two lines differ between the
-backends: the name, and schedule(), which sends the gradients as planned for this network.
+backends: the name, and schedule(), which schedules gradients for this network.
 
     banyan run -n 4 python3 examples/torch_ddp.py --backend banyan
     banyan run -n 4 python3 examples/torch_ddp.py --backend gloo

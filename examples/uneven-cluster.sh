@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What a real uneven cluster can do: three hosts of unlike size and speed and one old machine, in two racks.
+# What a real uneven cluster can do: three hosts of different size and speed and one old machine, in two racks.
 set -eu
 cluster=$(dirname "$0")/uneven-cluster.json
 banyan topo check "$cluster"

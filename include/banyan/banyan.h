@@ -208,7 +208,7 @@ BANYAN_API const char *banyan_last_error(const banyan_comm *comm);
  * PEER_LOST          a rank is gone
  * REMOTE_ERROR       another rank failed or aborted; its sentence
  * SYSTEM_ERROR       memory or threads ran out
- * After the last five the group is dead (destroy all handles) and recv holds anything. */
+ * After the last five the group is dead (destroy all handles) and the contents of recv are undefined. */
 
 /* recv = op over all ranks' send, count elements everywhere. In place when send == recv. */
 BANYAN_API banyan_status banyan_allreduce(const void *send, void *recv, size_t count, banyan_datatype type,
@@ -293,8 +293,9 @@ BANYAN_API banyan_status banyan_mem_free_on(void *memory, int device);
  * device every time; the first one takes as long as it takes the ranks to come together. Calls of one
  * communicator on different streams must not wait for one another in a circle.
  *
- * What goes wrong later ends the group: the stream goes on, recv holds anything, banyan_comm_get_async_error
- * and all later calls say what happened. The time-out counts from when this rank's stream gets there.
+ * What goes wrong later ends the group: the stream goes on, the contents of recv are undefined,
+ * banyan_comm_get_async_error and all later calls say what happened. The time-out counts from when this
+ * rank's stream gets there.
  * UNHANDLED_CUDA_ERROR: a call of the driver failed, which the sentence names; the group is dead. */
 BANYAN_API banyan_status banyan_allreduce_on(const void *send, void *recv, size_t count, banyan_datatype type,
                                              banyan_op op, banyan_comm *comm, int device, void *stream);

@@ -16,7 +16,7 @@
 #include "core/alloc.h"
 #include "core/value.h"
 
-enum { MOST_LAYERS = 100000, MOST_DEPTH = 8, MOST_EXTENT = 1 << 24, COLUMNS = 6 };
+enum { MAX_LAYERS = 100000, MAX_DEPTH = 8, MAX_EXTENT = 1 << 24, COLUMNS = 6 };
 
 static const char header[] = "layer,input,filter,channels,filters,stride";
 
@@ -26,7 +26,7 @@ typedef struct {
     int line;
     int has_header;
     int depth;
-    int block_begin[MOST_DEPTH], block_times[MOST_DEPTH], block_line[MOST_DEPTH];
+    int block_begin[MAX_DEPTH], block_times[MAX_DEPTH], block_line[MAX_DEPTH];
 } reader;
 
 static const double exact = 9007199254740992.0; /* 2^53 */
@@ -38,10 +38,10 @@ banyan_status banyan_layer_check(const banyan_layer *l, banyan_error *err)
     double input, filter;
 
     for (int i = 0; i < 7; i++)
-        if (all[i] < 1 || all[i] > MOST_EXTENT)
+        if (all[i] < 1 || all[i] > MAX_EXTENT)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                                "layer '%s': every dimension must be from 1 to %d, not %d", l->name,
-                               MOST_EXTENT, all[i]);
+                               MAX_EXTENT, all[i]);
     if (l->filter_height > l->input_height || l->filter_width > l->input_width)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "layer '%s': a filter of %dx%d does not fit an input of %dx%d", l->name,
@@ -59,9 +59,8 @@ static banyan_status append(reader *r, const banyan_layer *layer, banyan_error *
     void *array = r->dnn->layers;
     int fits;
 
-    if (r->dnn->layer_count == MOST_LAYERS)
-        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: more than %d layers", r->line,
-                           MOST_LAYERS);
+    if (r->dnn->layer_count == MAX_LAYERS)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: more than %d layers", r->line, MAX_LAYERS);
     fits = banyan_grow(&array, (size_t)r->dnn->layer_count, &r->capacity, sizeof *layer);
     r->dnn->layers = array;
     if (!fits)
@@ -79,11 +78,11 @@ static banyan_status begin_block(reader *r, const char *times, banyan_error *err
 {
     int64_t count;
 
-    if (r->depth == MOST_DEPTH)
+    if (r->depth == MAX_DEPTH)
         return fail_line(r, "repeats are nested more than 8 deep", err);
-    if (banyan_value_integer(times, 1, MOST_LAYERS, &count, NULL))
+    if (banyan_value_integer(times, 1, MAX_LAYERS, &count, NULL))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
-                           "line %d: 'repeat' needs a count from 1 to %d, not '%.40s'", r->line, MOST_LAYERS,
+                           "line %d: 'repeat' needs a count from 1 to %d, not '%.40s'", r->line, MAX_LAYERS,
                            times);
     r->block_begin[r->depth] = r->dnn->layer_count;
     r->block_times[r->depth] = (int)count;
@@ -113,7 +112,7 @@ static int read_extent(const char *text, int *out)
 {
     int64_t value;
 
-    if (banyan_value_integer(text, 1, MOST_EXTENT, &value, NULL))
+    if (banyan_value_integer(text, 1, MAX_EXTENT, &value, NULL))
         return 0;
     *out = (int)value;
     return 1;

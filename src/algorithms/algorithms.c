@@ -24,7 +24,7 @@ static const banyan_algorithm *const all[] = {
 #undef X
 };
 
-#define MOST_OPTIONS 16
+#define MAX_OPTIONS 16
 
 int banyan_algorithm_count(void)
 {
@@ -80,12 +80,12 @@ static banyan_status check_ranks(const banyan_problem *problem, banyan_error *er
 
 static banyan_status refuse_parameter(const banyan_algorithm *algorithm, const char *key, banyan_error *err)
 {
-    const char *known[MOST_OPTIONS];
+    const char *known[MAX_OPTIONS];
     int count = 0, near, length = 0;
     char listed[256] = "";
 
     for (const banyan_algorithm_option *option = algorithm->options;
-         option && option->key && count < MOST_OPTIONS; option++)
+         option && option->key && count < MAX_OPTIONS; option++)
         known[count++] = option->key;
     if (count == 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has no option '%s': it takes none",
@@ -216,7 +216,7 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
 banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
                                              double transfers, banyan_error *err)
 {
-    double most = banyan_scale_is_large(problem->topology) ? BANYAN_SCALE_MOST_MOVES : BANYAN_MOST_TRANSFERS;
+    double most = banyan_scale_is_large(problem->topology) ? BANYAN_SCALE_MAX_MOVES : BANYAN_MAX_TRANSFERS;
 
     if (transfers > most)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
@@ -228,10 +228,10 @@ banyan_status banyan_problem_check_transfers(const banyan_problem *problem, cons
 banyan_status banyan_problem_check_moves(const banyan_problem *problem, const char *name, double moves,
                                          banyan_error *err)
 {
-    if (banyan_scale_is_large(problem->topology) && moves > BANYAN_SCALE_MOST_MOVES)
+    if (banyan_scale_is_large(problem->topology) && moves > BANYAN_SCALE_MAX_MOVES)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "%s on %d workers would move at least %.0f pieces, and %d is the most", name,
-                           problem->active_count, moves, BANYAN_SCALE_MOST_MOVES);
+                           problem->active_count, moves, BANYAN_SCALE_MAX_MOVES);
     return BANYAN_SUCCESS;
 }
 
@@ -240,5 +240,5 @@ void banyan_problem_begin(const banyan_problem *problem, banyan_builder *builder
     banyan_builder_init(builder, problem->collective, problem->root, problem->topology->node_count,
                         problem->active, problem->active_count);
     if (banyan_scale_is_large(problem->topology))
-        banyan_builder_limit_moves(builder, BANYAN_SCALE_MOST_MOVES);
+        banyan_builder_limit_moves(builder, BANYAN_SCALE_MAX_MOVES);
 }

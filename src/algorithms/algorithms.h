@@ -79,7 +79,7 @@ banyan_status banyan_problem_integer(const banyan_problem *problem, const char *
                                      int high, int *out, banyan_error *err);
 
 /* UNSUPPORTED with a sentence where a schedule would have more transfers than anybody wants to wait for. */
-#define BANYAN_MOST_TRANSFERS 16777216.0
+#define BANYAN_MAX_TRANSFERS 16777216.0
 banyan_status banyan_problem_check_transfers(const banyan_problem *problem, const char *name,
                                              double transfers, banyan_error *err);
 

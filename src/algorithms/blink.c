@@ -23,7 +23,7 @@
 #include "algorithms/machines.h"
 #include "core/alloc.h"
 
-#define MOST_SHARES 64
+#define MAX_SHARES 64
 #define GRAIN 55440 /* steps in a share's m-th part at which trees can be cut */
 
 typedef struct {
@@ -70,7 +70,7 @@ static int count_shares(const weaver *w)
             b = rest;
         }
         shares = shares / a * size;
-        if (shares > MOST_SHARES)
+        if (shares > MAX_SHARES)
             return w->machines.smallest;
     }
     return shares;

@@ -19,7 +19,7 @@
 /* Degrees from the bottom up; one ring where there is no such shape. */
 static void find_shape(const banyan_hierarchy *tree, int rank_count, banyan_layers *shape)
 {
-    int degrees[BANYAN_MOST_LAYERS], levels = banyan_hierarchy_shape(tree, degrees, BANYAN_MOST_LAYERS);
+    int degrees[BANYAN_MAX_LAYERS], levels = banyan_hierarchy_shape(tree, degrees, BANYAN_MAX_LAYERS);
 
     *shape = (banyan_layers){0};
     for (int level = levels - 1; level >= 0; level--)

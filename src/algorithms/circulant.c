@@ -15,7 +15,7 @@
  * Paper: J. L. Träff, Optimal, Non-pipelined Reduce-scatter and Allreduce Algorithms, 2024. */
 #include "algorithms/algorithms.h"
 
-#define MOST_ROUNDS 32
+#define MAX_ROUNDS 32
 
 /* Pieces first, first + 1, ..., counted round the circle: one transfer, or two where they pass the end. */
 static void send(const banyan_problem *problem, banyan_builder *builder, banyan_action action, int round,
@@ -51,7 +51,7 @@ static banyan_status build(const banyan_problem *problem, banyan_schedule **out,
 {
     int has_reduce = problem->collective != BANYAN_COLLECTIVE_ALLGATHER;
     int has_gather = problem->collective != BANYAN_COLLECTIVE_REDUCE_SCATTER;
-    int ranks = problem->active_count, size[MOST_ROUNDS + 1], rounds = find_sizes(ranks, size);
+    int ranks = problem->active_count, size[MAX_ROUNDS + 1], rounds = find_sizes(ranks, size);
     int last = (has_reduce ? 2 : 1) * rounds - 1;
     banyan_builder builder;
 

@@ -20,7 +20,7 @@
 #include "core/alloc.h"
 #include "core/random.h"
 
-#define MOST_TRIES_A_WORKER 4000L
+#define MAX_TRIES_PER_WORKER 4000L
 
 typedef struct {
     int extent[BANYAN_MAX_DIMENSIONS], stride[BANYAN_MAX_DIMENSIONS];
@@ -135,7 +135,7 @@ static banyan_status switch_squares(torus *t, banyan_error *err)
         int a = banyan_random_below(&random, t->dimension_count);
         int b = banyan_random_below(&random, t->dimension_count);
 
-        if (tries > MOST_TRIES_A_WORKER * t->size)
+        if (tries > MAX_TRIES_PER_WORKER * t->size)
             return banyan_fail(err, BANYAN_UNSUPPORTED, "no disjoint cycles were found in %ld tries", tries);
         if (a != b)
             try_square(t, worker, a, b);

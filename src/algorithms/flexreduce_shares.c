@@ -23,7 +23,7 @@
 #include "topology/routes.h"
 
 #define STEPS_OF_A_PART 12
-#define MOST_SIBLINGS 8
+#define MAX_SIBLINGS 8
 
 typedef struct {
     const banyan_problem *problem;
@@ -104,7 +104,7 @@ static banyan_status find_speed(measure *m, int place, int count, double *speed,
 {
     const banyan_topology *topology = m->problem->topology;
     int leaves = count_leaves(m->tree, m->child[place]);
-    int siblings = count - 1 < MOST_SIBLINGS ? count - 1 : MOST_SIBLINGS;
+    int siblings = count - 1 < MAX_SIBLINGS ? count - 1 : MAX_SIBLINGS;
 
     memset(m->load, 0, (size_t)topology->link_count * sizeof *m->load);
     memset(m->serves, 0, (size_t)topology->link_count * sizeof *m->serves);

@@ -15,7 +15,7 @@
 
 #define SLICE_BYTES 131072.0 /* what executor and simulator cut transfers into */
 #define HANDLING 0.0625      /* of a hop's latency, for each further message on a link */
-#define MUCH_QUICKER 0.9     /* to do without some of them where their rate decides */
+#define FEWER_FLOWS_TIME 0.9 /* to do without some of them where their rate decides */
 #define RATE_SHARE 0.5       /* of the time, beyond which the rate decides, not the latency */
 
 static double heaviest_share(const banyan_flows *flows)
@@ -125,7 +125,7 @@ banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topol
 
         flows->flow_count = count < all ? count : all;
         status = predict(flows, topology, bytes, uses, &seconds, &by_rate, err);
-        if (!status && seconds < (count >= all && by_rate ? least / MUCH_QUICKER : least)) {
+        if (!status && seconds < (count >= all && by_rate ? least / FEWER_FLOWS_TIME : least)) {
             least = seconds;
             best = flows->flow_count;
         }

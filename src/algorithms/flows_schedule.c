@@ -16,7 +16,7 @@
 
 #define WHOLE ((int64_t)1 << 20)
 #define LARGEST_WHOLE ((int64_t)1 << 40)
-#define LEAST_PART 4096.0 /* of the lightest tree: rounded, it weighs hardly more or less on thin links */
+#define MIN_PART 4096.0 /* of the lightest tree: rounded, it weighs hardly more or less on thin links */
 
 typedef struct {
     uint64_t *taken; /* a bit a round */
@@ -282,7 +282,7 @@ static double count_parts(const double *weight, size_t count, double total)
 
     for (size_t i = 0; i < count; i++)
         least = weight[i] < least ? weight[i] : least;
-    while (whole < LARGEST_WHOLE && least / total * (double)whole < LEAST_PART)
+    while (whole < LARGEST_WHOLE && least / total * (double)whole < MIN_PART)
         whole *= 2;
     return (double)whole;
 }

@@ -27,8 +27,8 @@
 
 #include "core/alloc.h"
 
-#define MOST_RANKS 2048
-#define MOST_CAPACITY 1000000.0
+#define MAX_RANKS 2048
+#define MAX_CAPACITY 1000000.0
 
 typedef enum { THROUGH_BARE, THROUGH_SWITCHES, THROUGH_ALL } passage;
 
@@ -213,7 +213,7 @@ static void find_capacities(garden *g)
     for (int i = 0; i < topology->link_count; i++)
         slowest = fmin(slowest, topology->links[i].bytes_per_s);
     for (int i = 0; i < topology->link_count; i++)
-        g->capacity[i] = (int)fmin(topology->links[i].bytes_per_s / slowest + 1e-6, MOST_CAPACITY);
+        g->capacity[i] = (int)fmin(topology->links[i].bytes_per_s / slowest + 1e-6, MAX_CAPACITY);
 }
 
 static uint64_t *outside_of(const garden *g, int tree)
@@ -600,9 +600,9 @@ banyan_status banyan_grow_trees(const banyan_problem *problem, banyan_grow_optio
     garden g = {.trees = &trees, .ends_with_last_tree = options.ends_with_last_tree};
     banyan_status status;
 
-    if (problem->active_count > MOST_RANKS)
+    if (problem->active_count > MAX_RANKS)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "one tree per rank is grown for %d ranks at most, not %d",
-                           MOST_RANKS, problem->active_count);
+                           MAX_RANKS, problem->active_count);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
     status = trees.edges ? garden_init(&g, problem, options.order, err) : banyan_fail_memory(err);
     if (!status) {

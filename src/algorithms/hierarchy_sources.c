@@ -340,7 +340,7 @@ static int add_speed(speed_groups *s, int speed, int first)
     return fits;
 }
 
-#define MOST_SPEEDS 16
+#define MAX_SPEEDS 16
 
 static banyan_status speed_groups_run(speed_groups *s, banyan_error *err)
 {
@@ -349,11 +349,11 @@ static banyan_status speed_groups_run(speed_groups *s, banyan_error *err)
 
     s->speed = banyan_alloc((size_t)topology->link_count, sizeof *s->speed);
     s->group = banyan_alloc((size_t)topology->node_count, sizeof *s->group);
-    s->label = banyan_alloc((size_t)MOST_SPEEDS * (size_t)ranks, sizeof *s->label);
+    s->label = banyan_alloc((size_t)MAX_SPEEDS * (size_t)ranks, sizeof *s->label);
     if (!s->speed || !s->group || !s->label)
         return banyan_fail_memory(err);
     find_speeds(s);
-    if (s->speed_count < 2 || s->speed_count > MOST_SPEEDS)
+    if (s->speed_count < 2 || s->speed_count > MAX_SPEEDS)
         return BANYAN_SUCCESS;
     for (int i = 0; i < s->speed_count; i++)
         label_ranks(s, s->speed[i], s->label + (size_t)i * (size_t)ranks);

@@ -27,9 +27,9 @@ banyan_status banyan_layers_parse(const char *text, const char *option, banyan_l
         if (!isdigit((unsigned char)*at) || extent < 1 || extent > 1000000)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                                "option '%s' must be a shape such as 4x8x4, not '%s'", option, text);
-        if (shape.layer_count == BANYAN_MOST_LAYERS)
+        if (shape.layer_count == BANYAN_MAX_LAYERS)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "option '%s' has more than %d layers", option,
-                               BANYAN_MOST_LAYERS);
+                               BANYAN_MAX_LAYERS);
         shape.extent[shape.layer_count++] = (int)extent;
         if (!*end)
             break;

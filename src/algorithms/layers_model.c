@@ -140,7 +140,7 @@ int banyan_layers_rank_by_rules(const banyan_layers_model *model, int ranks, int
 {
     contest first = {.model = model, .ranks = ranks, .bytes = bytes, .out = out, .most = most}, second;
 
-    first.most_layers = most_layers < BANYAN_MOST_LAYERS ? most_layers : BANYAN_MOST_LAYERS;
+    first.most_layers = most_layers < BANYAN_MAX_LAYERS ? most_layers : BANYAN_MAX_LAYERS;
     second = first;
     race(&first, all_up_to);
     if (tally && first.count) {

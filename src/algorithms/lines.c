@@ -10,7 +10,7 @@ banyan_status banyan_lines_check(const banyan_problem *problem, const char *name
     double steps = 0, flows = 0;
 
     if (topology->grid.dimension_count == 0)
-        return banyan_fail(err, BANYAN_UNSUPPORTED, "%s needs a torus or mesh, and %s is neither", name,
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "%s needs a torus or mesh; %s is neither", name,
                            topology->name);
     if (problem->active_count != topology->worker_count)
         return banyan_fail(err, BANYAN_UNSUPPORTED,

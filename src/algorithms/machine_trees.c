@@ -13,7 +13,7 @@
 #include "core/scratch.h"
 #include "solve/pack/branchings.h"
 
-#define MANY_WORKERS 32
+#define MAX_SEARCHED_WORKERS 32
 
 typedef struct {
     const banyan_topology *topology;
@@ -197,7 +197,7 @@ banyan_status banyan_machine_trees_find(const banyan_machines *machines, const b
     banyan_status status = BANYAN_SUCCESS;
 
     memset(out, 0, sizeof *out);
-    if (s.size > 1 && s.size <= MANY_WORKERS) {
+    if (s.size > 1 && s.size <= MAX_SEARCHED_WORKERS) {
         status = sketch_init(&s, err);
         if (!status)
             status = pack(&s, out, &is_whole, err);

@@ -10,13 +10,13 @@
 
 #include "schedule/build.h"
 
-#define BANYAN_MOST_LAYERS 32
+#define BANYAN_MAX_LAYERS 32
 
 /* Layer 1 comes first and joins nodes next to one another. The extents multiply to the number of nodes, which
  * is also the number of pieces that are used, from 0 on. */
 typedef struct {
     int layer_count;
-    int extent[BANYAN_MOST_LAYERS];
+    int extent[BANYAN_MAX_LAYERS];
 } banyan_layers;
 
 int banyan_layers_size(const banyan_layers *shape); /* the product; INT_MAX where it overflows */

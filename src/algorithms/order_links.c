@@ -20,8 +20,8 @@
 #include "core/alloc.h"
 #include "core/random.h"
 
-#define MOST_RANKS 256
-#define MOST_PASSES 1000
+#define MAX_RANKS 256
+#define MAX_PASSES 1000
 #define KICKS 64
 
 typedef struct {
@@ -124,7 +124,7 @@ static void kick(round_trip *trip, banyan_random *random)
 
 static void descend(round_trip *trip)
 {
-    for (int pass = 0; pass < MOST_PASSES && improve(trip); pass++)
+    for (int pass = 0; pass < MAX_PASSES && improve(trip); pass++)
         continue;
 }
 
@@ -158,7 +158,7 @@ banyan_status banyan_order_by_links(const banyan_problem *problem, int *order, b
     round_trip trip = {problem->active_count, order, NULL, NULL};
     banyan_status status = BANYAN_SUCCESS;
 
-    if (problem->active_count < 4 || problem->active_count > MOST_RANKS)
+    if (problem->active_count < 4 || problem->active_count > MAX_RANKS)
         return BANYAN_SUCCESS;
     trip.best = banyan_alloc(count, sizeof *trip.best);
     trip.cost = banyan_alloc(count * count, sizeof *trip.cost);

@@ -15,7 +15,7 @@
 
 #include "core/alloc.h"
 
-enum { LEAST_SIDE = 3, MOST_SIDE = 45 };
+enum { MIN_SIDE = 3, MAX_SIDE = 45 };
 
 /* A place seen from the root, as far as it lies down and to the right. */
 typedef struct {
@@ -82,7 +82,7 @@ static int applies(pinwheel *p)
     const banyan_grid *grid = &topology->grid;
 
     if (grid->dimension_count != 2 || grid->extent[0] != grid->extent[1] || !grid->wraps[0] ||
-        !grid->wraps[1] || grid->extent[0] < LEAST_SIDE || grid->extent[0] > MOST_SIDE ||
+        !grid->wraps[1] || grid->extent[0] < MIN_SIDE || grid->extent[0] > MAX_SIDE ||
         topology->worker_count != topology->node_count || p->problem->active_count != topology->worker_count)
         return 0;
     p->side = grid->extent[0];
@@ -178,7 +178,7 @@ banyan_status banyan_pinwheel_trees(const banyan_problem *problem, banyan_grown_
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "a pinwheel needs a square torus with equal cables and all workers, of sides from "
                            "%d to %d",
-                           LEAST_SIDE, MOST_SIDE);
+                           MIN_SIDE, MAX_SIDE);
     trees.edges = banyan_alloc(ranks * (ranks - 1), sizeof *trees.edges);
     trees.path_link = banyan_alloc(ranks * (ranks - 1), sizeof *trees.path_link);
     p.limbs = banyan_alloc(ranks, sizeof *p.limbs);

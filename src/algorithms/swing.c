@@ -21,16 +21,16 @@
 #include "core/alloc.h"
 #include "core/sort.h"
 
-#define MOST_STEPS 30
+#define MAX_STEPS 30
 
 typedef struct {
     const banyan_problem *problem;
     banyan_builder *builder;
     int extent[BANYAN_MAX_DIMENSIONS], stride[BANYAN_MAX_DIMENSIONS];
     int dimension_count, step_count;
-    int step_dimension[MOST_STEPS], step_distance[MOST_STEPS]; /* of the current flow */
-    int *label;                                                /* worker -> piece within the flow */
-    int *reach;                                                /* what a send is made of */
+    int step_dimension[MAX_STEPS], step_distance[MAX_STEPS]; /* of the current flow */
+    int *label;                                              /* worker -> piece within the flow */
+    int *reach;                                              /* what a send is made of */
 } swing;
 
 static int log2_of(int n)
@@ -134,7 +134,7 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
     const banyan_grid *grid = &topology->grid;
 
     if (grid->dimension_count == 0)
-        return banyan_fail(err, BANYAN_UNSUPPORTED, "swing needs a torus, and %s is none", topology->name);
+        return banyan_fail(err, BANYAN_UNSUPPORTED, "swing needs a torus; %s is not one", topology->name);
     for (int d = 0; d < grid->dimension_count; d++)
         if ((grid->extent[d] & (grid->extent[d] - 1)) || (grid->extent[d] > 2 && !grid->wraps[d]))
             return banyan_fail(

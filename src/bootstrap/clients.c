@@ -29,7 +29,7 @@ static void take(void *context, const banyan_hello *hello, int fd)
         return;
     }
     clients->list[clients->count] = (banyan_client){.rank = hello->from};
-    banyan_channel_init(&clients->list[clients->count++].channel, fd, MOST_MESSAGE);
+    banyan_channel_init(&clients->list[clients->count++].channel, fd, MAX_MESSAGE);
     if (clients->count > atomic_load(&clients->most))
         atomic_store(&clients->most, clients->count);
     if (clients->handler.take)
@@ -38,7 +38,7 @@ static void take(void *context, const banyan_hello *hello, int fd)
 
 static int is_full(void *context)
 {
-    return ((banyan_clients *)context)->count >= BANYAN_CLIENTS_MOST;
+    return ((banyan_clients *)context)->count >= BANYAN_MAX_CLIENTS;
 }
 
 banyan_status banyan_clients_open(banyan_clients *clients, const banyan_address *address, int low_port,

@@ -9,7 +9,7 @@
 
 /* Of the 64 connections that a rank may hold, two are left for what the process of rank 0 does beside the
  * store. Further ranks wait in the listener's queue. */
-#define BANYAN_CLIENTS_MOST 62
+#define BANYAN_MAX_CLIENTS 62
 
 typedef struct {
     banyan_channel channel; /* its fd is -1: the connection has ended */

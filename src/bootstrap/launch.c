@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/value.h"
 
-enum { MOST_RANKS = 1 << 20 };
+enum { MAX_RANKS = 1 << 20 };
 /* From SYSTEM_PORTS on, Linux gives ports to whoever connects (net.ipv4.ip_local_port_range). */
 enum { FIRST_PORT = 20000, SYSTEM_PORTS = 32768 };
 
@@ -103,9 +103,9 @@ static void read_local(const known_launcher *l, banyan_lookup lookup, void *cont
     const char *step = l->step ? lookup(context, l->step) : NULL;
 
     out->local_rank = -1;
-    if (rank && read_number(l->local_rank, rank, 0, MOST_RANKS, &out->local_rank, NULL))
+    if (rank && read_number(l->local_rank, rank, 0, MAX_RANKS, &out->local_rank, NULL))
         out->local_rank = -1;
-    if (size && read_number(l->local_size, size, 1, MOST_RANKS, &out->local_size, NULL))
+    if (size && read_number(l->local_size, size, 1, MAX_RANKS, &out->local_size, NULL))
         out->local_size = 0;
     for (int i = 0; i < 2 && !out->job[0]; i++) {
         const char *job = l->job[i] ? lookup(context, l->job[i]) : NULL;
@@ -126,9 +126,9 @@ static banyan_status read_known(const known_launcher *l, banyan_lookup lookup, v
     if (l->size && !size)
         return banyan_fail(err, BANYAN_INVALID_USAGE, "%s set %s but not %s", l->launcher, l->rank, l->size);
     if (size)
-        status = read_number(l->size, size, 1, MOST_RANKS, &out->size, err);
+        status = read_number(l->size, size, 1, MAX_RANKS, &out->size, err);
     if (!status)
-        status = read_number(l->rank, lookup(context, l->rank), 0, (size ? out->size : MOST_RANKS) - 1,
+        status = read_number(l->rank, lookup(context, l->rank), 0, (size ? out->size : MAX_RANKS) - 1,
                              &out->rank, err);
     if (!status)
         read_local(l, lookup, context, out);
@@ -173,7 +173,7 @@ static banyan_status check_trainer(banyan_lookup lookup, void *context, const ba
     int count = 1;
 
     if (strcmp(launch->launcher, "Kubeflow Trainer") != 0 || !each ||
-        read_number("PET_NPROC_PER_NODE", each, 1, MOST_RANKS, &count, NULL) || count == 1)
+        read_number("PET_NPROC_PER_NODE", each, 1, MAX_RANKS, &count, NULL) || count == 1)
         return BANYAN_SUCCESS;
     return banyan_fail(err, BANYAN_INVALID_USAGE,
                        "Kubeflow Trainer asks for PET_NPROC_PER_NODE=%d processes per node: start them with "
@@ -213,7 +213,7 @@ static int has_pmi(banyan_lookup lookup, void *context, int *fd)
 {
     const char *socket = lookup(context, "PMI_FD");
 
-    return socket && !read_number("PMI_FD", socket, 0, MOST_RANKS, fd, NULL);
+    return socket && !read_number("PMI_FD", socket, 0, MAX_RANKS, fd, NULL);
 }
 
 /* BANYAN_ROOT=file:PATH. */

@@ -139,7 +139,7 @@ static banyan_status find_active(banyan_setup *setup, const char *text, banyan_e
     return banyan_topology_check_connected(topology, setup->active, count, err);
 }
 
-/* Workers that are no ranks, each served by a process of its own. */
+/* Workers that are not ranks, each served by a process of its own. */
 static banyan_status find_relays(banyan_setup *setup, const char *text, banyan_error *err)
 {
     banyan_status status;

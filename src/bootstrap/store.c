@@ -109,7 +109,7 @@ static void open_book(banyan_store *store, const banyan_hello *hello)
         refuse(store, BANYAN_SYSTEM_ERROR, "the place where ranks meet has no memory");
         return;
     }
-    status = banyan_clients_reserve(&store->clients, size < BANYAN_CLIENTS_MOST ? size : BANYAN_CLIENTS_MOST,
+    status = banyan_clients_reserve(&store->clients, size < BANYAN_MAX_CLIENTS ? size : BANYAN_MAX_CLIENTS,
                                     "the place where ranks meet", &why);
     if (status)
         refuse(store, status, why.text);

@@ -170,7 +170,7 @@ static banyan_status dial(visitor *v, const banyan_address *to, const char *othe
     status = is_again ? banyan_dial_again(to, v->given->secret, &hello, other, until_ns, &fd, err)
                       : banyan_dial(to, v->given->secret, &hello, other, until_ns, &fd, err);
     if (!status)
-        banyan_channel_init(&v->up, fd, MOST_MESSAGE);
+        banyan_channel_init(&v->up, fd, MAX_MESSAGE);
     return status;
 }
 

@@ -246,10 +246,9 @@ static banyan_status check_reach(const banyan_topology *topology, const banyan_g
         banyan_graph_mark_reached(graph, NULL, back, seen, queue);
         for (int i = 0; !status && i < graph->active_count; i++)
             if (!seen[graph->active[i]])
-                status =
-                    banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no way leads between active workers %s and %s",
-                                banyan_topology_node_name(topology, graph->active[0]),
-                                banyan_topology_node_name(topology, graph->active[i]));
+                status = banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no path between active workers %s and %s",
+                                     banyan_topology_node_name(topology, graph->active[0]),
+                                     banyan_topology_node_name(topology, graph->active[i]));
     }
     banyan_free(queue);
     banyan_free(seen);

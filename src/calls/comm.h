@@ -97,8 +97,8 @@ banyan_status banyan_comm_run(const banyan_buffers *buffers, const banyan_call *
 banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function function,
                                    const banyan_buffers *buffers, const banyan_call *call, int is_waited_for);
 
-/* request.c: until no asynchronous call is under way. */
-void banyan_worker_wait(banyan_comm *comm);
+/* request.c: takes the handle's lock, for what all ranks do together, behind the asynchronous calls. */
+void banyan_comm_lock_in_turn(banyan_comm *comm);
 
 /* device.c: ends what calls on GPUs need; waits for them. */
 void banyan_comm_device_destroy(banyan_comm *comm);

@@ -21,8 +21,6 @@ struct banyan_comm_device {
     banyan_device *device;  /* NULL: this rank's vectors are the host's */
     banyan_direct *direct;  /* NULL: all calls are staged */
     banyan_staging *staged; /* made when first needed */
-    banyan_turns *turns;    /* of staged copies; NULL: they are made as they come */
-    int has_asked_for_turns;
     size_t chunk_bytes;
     int lane_count;
     banyan_comm *clones[BANYAN_STAGING_MAX_LANES]; /* by lane; the first lane has the communicator itself */
@@ -150,7 +148,6 @@ static void destroy(banyan_comm_device *on)
         return;
     banyan_direct_destroy(on->direct);
     banyan_staging_destroy(on->staged);
-    banyan_turns_destroy(on->turns);
     for (int i = 1; i < on->lane_count; i++)
         banyan_comm_destroy(on->clones[i]);
     pthread_mutex_destroy(&on->lock);
@@ -193,7 +190,7 @@ static banyan_status get(banyan_comm *comm, int ordinal, banyan_comm_device **ou
 
     pthread_mutex_lock(&comm->device_lock);
     if (!comm->device) {
-        pthread_mutex_lock(&comm->lock);
+        banyan_comm_lock_in_turn(comm);
         status = create(comm, ordinal);
         pthread_mutex_unlock(&comm->lock);
     } else if (comm->device->ordinal != ordinal) {
@@ -321,22 +318,6 @@ static banyan_status check_alive(banyan_comm *comm)
     return comm->endpoint->transport->failure(comm->endpoint, &comm->err);
 }
 
-static banyan_status find_turns(banyan_comm *comm, banyan_comm_device *on)
-{
-    banyan_turns_options options = {.rank = comm->rank,
-                                    .size = comm->group->setup.size,
-                                    .device = on->device,
-                                    .context = comm,
-                                    .gather = gather};
-    banyan_status status;
-
-    banyan_worker_wait(comm);
-    pthread_mutex_lock(&comm->lock);
-    status = banyan_turns_create(&options, &on->turns, &comm->err);
-    pthread_mutex_unlock(&comm->lock);
-    return status;
-}
-
 /* Every rank comes here with its first staged call. */
 static banyan_status prepare_staging(banyan_comm *comm, banyan_comm_device *on)
 {
@@ -350,12 +331,7 @@ static banyan_status prepare_staging(banyan_comm *comm, banyan_comm_device *on)
                                       .context = comm,
                                       .failure = failure,
                                       .end = end_lanes};
-    banyan_status met = on->has_asked_for_turns ? BANYAN_SUCCESS : find_turns(comm, on);
 
-    if (met)
-        return met;
-    on->has_asked_for_turns = 1;
-    options.turns = on->turns;
     for (int i = 1; i < on->lane_count; i++) {
         banyan_error err = {""};
         banyan_status status = on->clones[i] ? BANYAN_SUCCESS : banyan_comm_clone(comm, &on->clones[i], &err);
@@ -419,8 +395,7 @@ static banyan_status call_on(banyan_comm *comm, banyan_comm_device *on, const ba
         return on->device->table->copy(on->device, stream, buffers->recv, buffers->send,
                                        call->count * banyan_datatype_bytes(call->type), &comm->err);
     if (on->direct && call->collective == BANYAN_COLLECTIVE_ALLREDUCE) {
-        banyan_worker_wait(comm);
-        pthread_mutex_lock(&comm->lock);
+        banyan_comm_lock_in_turn(comm);
         status = post(comm, on, buffers, call, stream, &is_done);
         pthread_mutex_unlock(&comm->lock);
     }

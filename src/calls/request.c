@@ -246,16 +246,17 @@ banyan_status banyan_worker_submit(banyan_comm *comm, banyan_collective_function
     return status;
 }
 
-void banyan_worker_wait(banyan_comm *comm)
+void banyan_comm_lock_in_turn(banyan_comm *comm)
 {
     banyan_worker *worker = atomic_load(&comm->worker);
 
-    if (!worker)
-        return;
-    pthread_mutex_lock(&worker->lock);
-    while (worker->pending)
-        pthread_cond_wait(&worker->changed, &worker->lock);
-    pthread_mutex_unlock(&worker->lock);
+    if (worker) {
+        pthread_mutex_lock(&worker->lock);
+        while (worker->pending)
+            pthread_cond_wait(&worker->changed, &worker->lock);
+        pthread_mutex_unlock(&worker->lock);
+    }
+    pthread_mutex_lock(&comm->lock);
 }
 
 banyan_status banyan_allreduce_async(const void *send, void *recv, size_t count, banyan_datatype type,

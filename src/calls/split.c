@@ -165,7 +165,7 @@ banyan_status banyan_comm_split(banyan_comm *comm, int color, int key, banyan_co
     if (!comm || !out)
         return BANYAN_INVALID_ARGUMENT;
     *out = NULL;
-    pthread_mutex_lock(&comm->lock);
+    banyan_comm_lock_in_turn(comm);
     status = split(comm, color, key, config, out);
     if (status)
         banyan_comm_report(config, &comm->err);

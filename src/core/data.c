@@ -19,7 +19,7 @@
 #define BANYAN_DATA_FOLDER "/usr/local/share/banyan"
 #endif
 
-enum { MOST_STEPS_UP = 4 };
+enum { MAX_STEPS_UP = 4 };
 
 int banyan_data_is_word(const char *name)
 {
@@ -35,7 +35,7 @@ static int is_there(const char *base, const char *folder, const char *name, char
 
 static int find_above(char *place, const char *folder, const char *name, char *path)
 {
-    for (int step = 0; step < MOST_STEPS_UP; step++) {
+    for (int step = 0; step < MAX_STEPS_UP; step++) {
         char *slash = strrchr(place, '/');
 
         if (!slash)

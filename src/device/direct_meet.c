@@ -6,6 +6,7 @@
  * others only their own. If anything else fails anywhere, or both trials, all ranks hear of it and there is
  * no direct way. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -13,7 +14,6 @@
 
 #include "core/alloc.h"
 #include "device/direct_internal.h"
-#include "transport/shared.h"
 
 /* What a rank says of itself. */
 typedef struct {
@@ -75,10 +75,20 @@ static int make_own(banyan_direct *direct, record *mine, void **trial_block)
 /* The number of a process on another host may be that of one here: the memory's own number tells. */
 static banyan_direct_slot *map_theirs(const record *theirs)
 {
-    return banyan_shared_memory_map(theirs->process, &(banyan_shared_memory){.fd = theirs->fd,
-                                                                             .device = theirs->device,
-                                                                             .inode = theirs->inode,
-                                                                             .bytes = region_bytes()});
+    banyan_direct_slot *slots = NULL;
+    struct stat facts;
+    char path[64];
+    int fd;
+
+    snprintf(path, sizeof path, "/proc/%llu/fd/%d", (unsigned long long)theirs->process, theirs->fd);
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    if (!fstat(fd, &facts) && (uint64_t)facts.st_dev == theirs->device &&
+        (uint64_t)facts.st_ino == theirs->inode)
+        slots = map_region(fd);
+    close(fd);
+    return slots;
 }
 
 /* How a leader can map the other's memory. */

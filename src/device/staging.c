@@ -17,14 +17,12 @@
 
 static banyan_staging_slot *slot_at(banyan_staging *staged, int i)
 {
-    int count = banyan_staging_slot_count(staged);
-
-    return &staged->lanes[i / count].slots[i % count];
+    return &staged->lanes[i / BANYAN_STAGING_SLOTS].slots[i % BANYAN_STAGING_SLOTS];
 }
 
 static int count_slots(const banyan_staging *staged)
 {
-    return staged->options.lane_count * banyan_staging_slot_count(staged);
+    return staged->options.lane_count * BANYAN_STAGING_SLOTS;
 }
 
 static banyan_status create_streams(banyan_staging *staged, banyan_error *err)
@@ -241,8 +239,7 @@ banyan_status banyan_staging_begin(banyan_staging *staged, const banyan_staging_
         return status;
     rounds = (cut.chunk_count + (size_t)cut.lane_count - 1) / (size_t)cut.lane_count;
     staged->tickets[*ticket].first_slot = staged->next_slot;
-    staged->next_slot =
-        (int)(((size_t)staged->next_slot + rounds) % (size_t)banyan_staging_slot_count(staged));
+    staged->next_slot = (int)(((size_t)staged->next_slot + rounds) % BANYAN_STAGING_SLOTS);
     staged->tickets_given++;
     atomic_fetch_sub(&staged->free_tickets, 1);
     return BANYAN_SUCCESS;

@@ -22,7 +22,6 @@
 #define BANYAN_DEVICE_STAGING_H
 
 #include "device/device.h"
-#include "device/turns.h"
 
 /* A core adds up some 15 GB/s and PCIe 5.0 brings 50: more than four, of all ranks that share a GPU, have
  * nothing to do. */
@@ -44,7 +43,6 @@ typedef struct {
 typedef struct {
     int rank;
     banyan_device *device;         /* NULL: this rank's vectors are the host's, and only cut into chunks */
-    banyan_turns *turns;           /* borrowed; NULL: copies are made as they come */
     size_t chunk_bytes;            /* the same on all ranks; a multiple of 64 */
     const _Atomic int *timeout_ms; /* borrowed; may change */
     int lane_count;                /* the same on all ranks */

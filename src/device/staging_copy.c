@@ -4,9 +4,8 @@
  *
  *     fetch 0 ... fetch 5,   store 0, fetch 6,   store 1, fetch 7,   ...          with six slots in all
  *
- *     a fetch    waits until its slot has been stored, and for its turn (device/turns.h); copies; another
- *                stream says 'fetched' and gives the turn away, so that the next copy need not wait for the
- *                words to be written
+ *     a fetch    waits until its slot has been stored; copies; another stream says 'fetched', so that the
+ *                next copy need not wait for the word to be written
  *     a store    waits for 'reduced'; copies; is recorded as the slot's */
 #include <string.h>
 
@@ -15,11 +14,6 @@
 static size_t round_to_lines(size_t elements, size_t line)
 {
     return elements > line ? elements / line * line : elements;
-}
-
-int banyan_staging_slot_count(const banyan_staging *staged)
-{
-    return 1 + (BANYAN_STAGING_SLOTS_BETWEEN + staged->options.lane_count - 1) / staged->options.lane_count;
 }
 
 /* Nothing is copied beside the first chunks, and nothing comes beside the last ones: both are half as long,
@@ -44,10 +38,9 @@ banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const b
 banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan_staging_cut *cut,
                                             size_t chunk)
 {
-    size_t lanes = (size_t)cut->lane_count, slots = (size_t)banyan_staging_slot_count(staged),
-           first = (size_t)staged->tickets[cut->call->ticket].first_slot;
+    size_t lanes = (size_t)cut->lane_count, first = (size_t)staged->tickets[cut->call->ticket].first_slot;
 
-    return &staged->lanes[chunk % lanes].slots[(first + chunk / lanes) % slots];
+    return &staged->lanes[chunk % lanes].slots[(first + chunk / lanes) % BANYAN_STAGING_SLOTS];
 }
 
 size_t banyan_staging_first(const banyan_staging_cut *cut, size_t chunk)
@@ -122,27 +115,18 @@ static banyan_status put_fetch(banyan_staging *staged, const banyan_staging_cut 
                                banyan_error *err)
 {
     const banyan_staging_slot *slot = banyan_staging_slot_of(staged, cut, chunk);
-    const banyan_turns *turns = staged->options.turns;
-    banyan_device_word told[2] = {make_word(0, slot, offsetof(banyan_staging_words, fetched), 1)};
-    int told_count = 1;
+    banyan_device_word word = make_word(0, slot, offsetof(banyan_staging_words, fetched), 1);
     banyan_status status = BANYAN_SUCCESS;
 
     if (slot->is_used)
         status = staged->table->wait_event(staged->device, staged->fetching, slot->stored, err);
-    if (!status && banyan_turns_waits(turns, chunk)) {
-        const banyan_device_word turn[] = {{1, turns->own_address, 1}, {0, turns->own_address, 0}};
-
-        status = staged->table->words(staged->device, staged->fetching, turn, 2, err);
-    }
-    if (banyan_turns_passes(turns, chunk, cut->chunk_count))
-        told[told_count++] = (banyan_device_word){0, turns->next_address, 1};
     if (!status)
         status = banyan_staging_fetch(staged, cut, chunk, err);
     if (!status)
         status = staged->table->record(staged->device, staged->fetching, slot->copied, err);
     if (!status)
         status = staged->table->wait_event(staged->device, staged->telling, slot->copied, err);
-    return status ? status : staged->table->words(staged->device, staged->telling, told, told_count, err);
+    return status ? status : staged->table->words(staged->device, staged->telling, &word, 1, err);
 }
 
 static banyan_status put_store(banyan_staging *staged, const banyan_staging_cut *cut, size_t chunk,
@@ -163,7 +147,7 @@ static banyan_status put_store(banyan_staging *staged, const banyan_staging_cut 
 
 static banyan_status put_chunks(banyan_staging *staged, const banyan_staging_cut *cut, banyan_error *err)
 {
-    size_t ahead = (size_t)cut->lane_count * (size_t)banyan_staging_slot_count(staged);
+    size_t ahead = (size_t)cut->lane_count * BANYAN_STAGING_SLOTS;
     banyan_status status = BANYAN_SUCCESS;
 
     for (size_t chunk = 0; chunk < cut->chunk_count && chunk < ahead && !status; chunk++)

@@ -10,11 +10,8 @@
 
 #include "device/staging.h"
 
-/* Of all lanes together: one that comes, one that has come, one that may go, and one that goes. Each lane has
- * its share of them, and one that it adds up. */
 enum {
-    BANYAN_STAGING_SLOTS_BETWEEN = 4,
-    BANYAN_STAGING_MOST_SLOTS = 1 + BANYAN_STAGING_SLOTS_BETWEEN, /* of a lane */
+    BANYAN_STAGING_SLOTS = 3, /* of a lane: on the way in, being added up, on the way out */
     BANYAN_STAGING_TICKETS = 32
 };
 
@@ -36,7 +33,7 @@ typedef struct {
 typedef struct {
     banyan_staging *staged;
     int number;
-    banyan_staging_slot slots[BANYAN_STAGING_MOST_SLOTS];
+    banyan_staging_slot slots[BANYAN_STAGING_SLOTS];
     pthread_t thread; /* of all lanes but the first, which is the caller's of run */
     int has_thread;
     /* guarded by the lock of staged: */
@@ -79,7 +76,6 @@ typedef struct {
     int lane_count; /* that have a chunk: the first ones */
 } banyan_staging_cut;
 
-int banyan_staging_slot_count(const banyan_staging *staged); /* of each lane */
 banyan_staging_cut banyan_staging_cut_call(const banyan_staging *staged, const banyan_staging_call *call);
 banyan_staging_slot *banyan_staging_slot_of(banyan_staging *staged, const banyan_staging_cut *cut,
                                             size_t chunk);

@@ -8,26 +8,21 @@
 #include "core/relax.h"
 #include "device/staging_internal.h"
 
-enum { LOOKS = 2000, LOOKS_AT_GROUP = 100 };
+enum { LOOKS = 2000 };
 
 /* No deadline: before the chunk comes what the caller has given his stream, which may take as long as it
- * takes. After the group's failure it comes without a turn, and then the collective fails. 0: it will not
- * come. */
+ * takes; the group's failure ends the wait elsewhere, in the collective. 0: it will not come. */
 static int wait_until_fetched(const banyan_staging *staged, banyan_staging_slot *slot)
 {
-    const banyan_staging_options *o = &staged->options;
     struct timespec pause = {.tv_nsec = 20000};
 
     for (int looks = 0; !atomic_load_explicit(&slot->words->fetched, memory_order_acquire); looks++) {
         if (atomic_load(&staged->is_broken))
             return 0;
-        if (looks < LOOKS) {
+        if (looks < LOOKS)
             banyan_relax();
-            continue;
-        }
-        nanosleep(&pause, NULL);
-        if (o->turns && looks % LOOKS_AT_GROUP == 0 && o->failure(o->context))
-            banyan_turns_let_go(o->turns);
+        else
+            nanosleep(&pause, NULL);
     }
     atomic_store(&slot->words->fetched, 0);
     return 1;

@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "engine/engine.h"
 
-enum { VERDICT_BYTES = 400, MOST_LIST_BYTES = 64 << 20 };
+enum { VERDICT_BYTES = 400, MAX_LIST_BYTES = 64 << 20 };
 
 typedef struct {
     const char *name;
@@ -68,7 +68,7 @@ static banyan_status share_list(banyan_train *train, char **out, banyan_error *e
     status = banyan_broadcast(&length, &length, 1, BANYAN_INT64, 0, comm);
     if (status)
         banyan_fail(err, status, "%s", banyan_last_error(comm));
-    else if (length <= 0 || length > MOST_LIST_BYTES)
+    else if (length <= 0 || length > MAX_LIST_BYTES)
         status = banyan_fail(err, BANYAN_SYSTEM_ERROR,
                              "rank 0 has no memory for its list of gradients, or too long a one");
     else if (!(list = banyan_alloc((size_t)length + 1, 1)))

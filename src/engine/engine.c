@@ -45,9 +45,9 @@ static banyan_status check_config(banyan_train_config *config, banyan_error *err
     if (config->op != BANYAN_AVG && config->op != BANYAN_SUM)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "gradients are added up or averaged: op %d is neither", (int)config->op);
-    if (config->streams < 0 || config->streams > BANYAN_MOST_STREAMS)
+    if (config->streams < 0 || config->streams > BANYAN_MAX_STREAMS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d streams are not from 1 to %d", config->streams,
-                           BANYAN_MOST_STREAMS);
+                           BANYAN_MAX_STREAMS);
     if (config->profile_iterations < 0 || config->profile_iterations > 1000)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d iterations to profile are not from 1 to 1000",
                            config->profile_iterations);
@@ -76,7 +76,7 @@ static banyan_status find_policy(banyan_train *train, banyan_error *err)
     snprintf(name, sizeof name, "%s", train->policy_text);
     colon = strchr(name, ':');
     if (colon) {
-        status = banyan_value_integer(colon + 1, 1, BANYAN_MOST_STREAMS, &streams, err);
+        status = banyan_value_integer(colon + 1, 1, BANYAN_MAX_STREAMS, &streams, err);
         if (status) {
             banyan_error_prefix(err, train->policy_text);
             return status;
@@ -187,9 +187,9 @@ banyan_status banyan_train_register(banyan_train *train, const char *name, void 
     pthread_mutex_lock(&train->lock);
     if (train->is_committed || train->failure)
         status = banyan_engine_refuse(train, BANYAN_INVALID_USAGE, "gradients are registered before commit");
-    else if (train->tensor_count == BANYAN_MOST_TENSORS)
+    else if (train->tensor_count == BANYAN_MAX_TENSORS)
         status = banyan_engine_refuse(train, BANYAN_INVALID_ARGUMENT, "more than %d gradients",
-                                      BANYAN_MOST_TENSORS);
+                                      BANYAN_MAX_TENSORS);
     else if (!bytes || count > (size_t)1 << 50)
         status = banyan_engine_refuse(train, BANYAN_INVALID_ARGUMENT, "%zu elements of datatype %d", count,
                                       (int)type);
@@ -227,7 +227,7 @@ static banyan_status commit(banyan_train *train, banyan_error *err)
                                           err);
     if (!status) {
         train->row_s = banyan_alloc((size_t)train->tensor_count + 1, sizeof *train->row_s);
-        train->missing = banyan_alloc((size_t)BANYAN_MOST_TENSORS, sizeof *train->missing);
+        train->missing = banyan_alloc((size_t)BANYAN_MAX_TENSORS, sizeof *train->missing);
         train->unreduced = banyan_alloc((size_t)train->tensor_count, sizeof *train->unreduced);
         if (!train->row_s || !train->missing || !train->unreduced)
             status = banyan_fail_memory(err);

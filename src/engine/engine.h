@@ -107,7 +107,7 @@ struct banyan_train {
     banyan_engine_tensor *tensors; /* as registered here */
     int *local_of;                 /* by the number on rank 0 */
     int stream_count;              /* grows in commit, with the lock held */
-    banyan_engine_stream streams[BANYAN_MOST_STREAMS];
+    banyan_engine_stream streams[BANYAN_MAX_STREAMS];
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */

@@ -16,23 +16,23 @@
 #include "engine/engine.h"
 
 enum {
-    LEAST_BYTES = 64,
-    MOST_RUNS = 9,
-    LEAST_RUNS = 2,
+    MIN_BYTES = 64,
+    MAX_RUNS = 9,
+    MIN_RUNS = 2,
     LEARNING_CALLS =
         12 /* about as many as it takes to survey some hosts and to try a plan (docs/learning.md) */
 };
 
-#define MOST_BYTES ((size_t)256 << 20) /* in memory at a time for this */
-#define SHARE_ALONE 0.6                /* of the time; the rest is for several at a time */
-#define STILL_GROWING 1.03             /* one more stream is looked at while the last one gave that much */
+#define MAX_BYTES ((size_t)256 << 20) /* in memory at a time for this */
+#define SHARE_ALONE 0.6               /* of the time; the rest is for several at a time */
+#define STILL_GROWING 1.03            /* one more stream is looked at while the last one gave that much */
 
 typedef struct {
     banyan_train *train;
-    char *memory[BANYAN_MOST_STREAMS];
+    char *memory[BANYAN_MAX_STREAMS];
     size_t room;
     int count; /* sizes that are measured */
-    double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS];
+    double bytes[BANYAN_MAX_POINTS], seconds[BANYAN_MAX_POINTS];
     double spent_s, learning_s;
 } measurement;
 
@@ -71,7 +71,7 @@ static banyan_status make_room(measurement *m, size_t bytes, int streams, banyan
             return banyan_fail_memory(err);
     }
     if (bytes > m->room) {
-        for (int s = streams; s < BANYAN_MOST_STREAMS; s++) {
+        for (int s = streams; s < BANYAN_MAX_STREAMS; s++) {
             banyan_free(m->memory[s]);
             m->memory[s] = NULL;
         }
@@ -83,7 +83,7 @@ static banyan_status make_room(measurement *m, size_t bytes, int streams, banyan
 /* That many all-reduces of this size at a time, until all are done. */
 static banyan_status run_once(measurement *m, size_t bytes, int streams, double *seconds, banyan_error *err)
 {
-    banyan_request *requests[BANYAN_MOST_STREAMS] = {NULL};
+    banyan_request *requests[BANYAN_MAX_STREAMS] = {NULL};
     banyan_engine_stream *all = m->train->streams;
     double begin_s = banyan_clock_s();
     banyan_status status = BANYAN_SUCCESS;
@@ -132,7 +132,7 @@ static banyan_status let_it_learn(measurement *m, size_t bytes, int streams, ban
 static banyan_status run_some(measurement *m, size_t bytes, int streams, double budget_s, double *seconds,
                               banyan_error *err)
 {
-    double runs_s[MOST_RUNS], first_s;
+    double runs_s[MAX_RUNS], first_s;
     int runs;
     banyan_status status = make_room(m, bytes, streams, err);
 
@@ -146,7 +146,7 @@ static banyan_status run_some(measurement *m, size_t bytes, int streams, double 
         status = agree(m->train, &first_s, err);
     if (status)
         return status;
-    runs = (int)fmin(MOST_RUNS, fmax(LEAST_RUNS, budget_s / fmax(first_s, 1e-9)));
+    runs = (int)fmin(MAX_RUNS, fmax(MIN_RUNS, budget_s / fmax(first_s, 1e-9)));
     for (int i = 0; i < runs && !status; i++)
         status = run_once(m, bytes, streams, &runs_s[i], err);
     m->spent_s += (runs + 2) * first_s;
@@ -176,9 +176,9 @@ static size_t size_to_learn_by(const measurement *m, size_t least, size_t most)
 static banyan_status measure_alone(measurement *m, double budget_s, banyan_error *err)
 {
     size_t whole = model_bytes(m->train);
-    size_t most = (whole < MOST_BYTES ? whole : MOST_BYTES) / 8 * 8;
+    size_t most = (whole < MAX_BYTES ? whole : MAX_BYTES) / 8 * 8;
 
-    for (size_t bytes = LEAST_BYTES;; bytes *= 4) {
+    for (size_t bytes = MIN_BYTES;; bytes *= 4) {
         int is_last = bytes >= most && m->count > 1;
         banyan_status status;
 
@@ -197,7 +197,7 @@ static banyan_status measure_alone(measurement *m, double budget_s, banyan_error
         if (status)
             return status;
         m->bytes[m->count++] = (double)bytes;
-        if (is_last || m->count == BANYAN_MOST_POINTS)
+        if (is_last || m->count == BANYAN_MAX_POINTS)
             return BANYAN_SUCCESS;
     }
 }
@@ -221,7 +221,7 @@ static int choose_size(const measurement *m, double budget_s)
 
 static banyan_status measure_together(measurement *m, int most, double budget_s, banyan_error *err)
 {
-    double speeds[BANYAN_MOST_STREAMS] = {1}, best = 1;
+    double speeds[BANYAN_MAX_STREAMS] = {1}, best = 1;
     int i = choose_size(m, budget_s), count = 1;
     banyan_cost *cost = &m->train->cost;
 
@@ -286,7 +286,7 @@ banyan_status banyan_engine_measure(banyan_train *train, banyan_error *err)
     }
     while (!status && train->stream_count < most && (train->policy_streams || *train->cost_text))
         status = add_stream(train, err);
-    for (int s = 0; s < BANYAN_MOST_STREAMS; s++)
+    for (int s = 0; s < BANYAN_MAX_STREAMS; s++)
         banyan_free(m.memory[s]);
     return status;
 }

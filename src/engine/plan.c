@@ -17,10 +17,10 @@
 #include "core/digest.h"
 #include "engine/engine.h"
 
-enum { MOST_TEXT_BYTES = 64 << 20 };
+enum { MAX_TEXT_BYTES = 64 << 20 };
 
-#define LEAST_SCALE 0.25
-#define MOST_SCALE 8.0
+#define MIN_SCALE 0.25
+#define MAX_SCALE 8.0
 
 void banyan_engine_plan_destroy(banyan_engine_plan *plan)
 {
@@ -224,7 +224,7 @@ static banyan_status share_grouping(banyan_train *train, banyan_engine_plan *pla
     status = told(comm, banyan_broadcast(head, head, 2, BANYAN_INT64, 0, comm), err);
     if (!status)
         status = told(comm, banyan_broadcast(&planning_s, &planning_s, 1, BANYAN_FLOAT64, 0, comm), err);
-    if (!status && (head[1] < 1 || head[1] > MOST_TEXT_BYTES))
+    if (!status && (head[1] < 1 || head[1] > MAX_TEXT_BYTES))
         status = banyan_fail(err, BANYAN_SYSTEM_ERROR, "rank 0 has no memory for its plan");
     if (!status && train->rank && !(text = banyan_alloc((size_t)head[1] + 1, 1)))
         status = banyan_fail_memory(err);
@@ -364,7 +364,7 @@ static void calibrate(banyan_train *train, const banyan_engine_times *shared)
 
     if (*train->cost_text)
         return; /* the program knows better */
-    scale = scale < LEAST_SCALE ? LEAST_SCALE : scale > MOST_SCALE ? MOST_SCALE : scale;
+    scale = scale < MIN_SCALE ? MIN_SCALE : scale > MAX_SCALE ? MAX_SCALE : scale;
     pthread_mutex_lock(&train->lock);
     banyan_cost_scale(&train->cost, scale / train->scale);
     train->scale = scale;

@@ -15,7 +15,7 @@
 #include "core/clock.h"
 #include "engine/engine.h"
 
-enum { MOST_PATIENCE = 1000 };
+enum { MAX_PATIENCE = 1000 };
 
 /* The group that is next, if it is this stream's and can start but for its release. */
 static const banyan_gradient_group *next_of(const banyan_train *train, int stream)
@@ -214,7 +214,7 @@ static void install(banyan_train *train, banyan_engine_plan *plan)
     train->plan_number++;
     /* After each plan it takes twice as long until a drift counts, so that noise does not plan all day. */
     train->patience = BANYAN_ENGINE_WINDOW;
-    for (int i = 1; i < train->plan_number && train->patience < MOST_PATIENCE; i++)
+    for (int i = 1; i < train->plan_number && train->patience < MAX_PATIENCE; i++)
         train->patience *= 2;
     train->wants_replan = 0;
     train->drift = 0;

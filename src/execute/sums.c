@@ -8,7 +8,7 @@
 
 #include "core/alloc.h"
 
-#define MOST_CELLS ((size_t)1 << 22) /* ranks times pieces, and what transfers touch */
+#define MAX_CELLS ((size_t)1 << 22) /* ranks times pieces, and what transfers touch */
 
 typedef struct {
     int a, b;
@@ -202,14 +202,14 @@ static int applies(const banyan_schedule *schedule)
     size_t pieces = (size_t)schedule->piece_count, touched = 0;
 
     if (schedule->collective != BANYAN_COLLECTIVE_ALLREDUCE || schedule->active_count < 2 ||
-        pieces > MOST_CELLS / (size_t)schedule->active_count)
+        pieces > MAX_CELLS / (size_t)schedule->active_count)
         return 0;
     for (size_t i = 0; i < schedule->transfer_count; i++) {
         const banyan_transfer *t = &schedule->transfers[i];
 
         touched += (size_t)t->piece_count;
         if (banyan_schedule_rank(schedule, t->src) < 0 || banyan_schedule_rank(schedule, t->dst) < 0 ||
-            touched > MOST_CELLS)
+            touched > MAX_CELLS)
             return 0;
     }
     return 1;

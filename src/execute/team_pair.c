@@ -17,7 +17,7 @@
 #include "execute/team_internal.h"
 
 #define CHUNK_BYTES ((size_t)128 << 10)
-#define LEAST_CHUNK_BYTES ((size_t)32 << 10)
+#define MIN_CHUNK_BYTES ((size_t)32 << 10)
 #define BLOCK_BYTES                                                                                          \
     ((size_t)512) /* less than a core has in flight: the next one begins before it is through */
 
@@ -120,7 +120,7 @@ size_t banyan_team_pair_elements(const banyan_team *team)
 {
     size_t bytes = team->runner->request->count * team->runner->element_bytes / 32;
 
-    bytes = bytes < LEAST_CHUNK_BYTES ? LEAST_CHUNK_BYTES : least(bytes, CHUNK_BYTES);
+    bytes = bytes < MIN_CHUNK_BYTES ? MIN_CHUNK_BYTES : least(bytes, CHUNK_BYTES);
     return bytes / BANYAN_WORKSPACE_LINE * BANYAN_WORKSPACE_LINE / team->runner->element_bytes;
 }
 

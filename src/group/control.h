@@ -10,7 +10,7 @@
  * a time-out names it.
  *
  * With up to BANYAN_CONTROL_FANOUT + 1 ranks the tree is a star. No rank holds more than
- * BANYAN_CONTROL_MOST_CONNECTIONS; a message crosses 2 log n connections at the most, log to the base of the
+ * BANYAN_CONTROL_MAX_CONNECTIONS; a message crosses 2 log n connections at the most, log to the base of the
  * fan-out.
  *
  * The same thread keeps this rank's listener: data connections of other ranks are accepted and handed on. */
@@ -26,7 +26,7 @@ typedef struct banyan_control banyan_control;
 
 #define BANYAN_CALL_TEXT 160
 #define BANYAN_CONTROL_FANOUT 16 /* children of a rank; records travel in a tree of the same shape */
-#define BANYAN_CONTROL_MOST_CONNECTIONS 64
+#define BANYAN_CONTROL_MAX_CONNECTIONS 64
 
 /* What a rank is doing, for people who ask. */
 typedef struct {

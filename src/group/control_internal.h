@@ -32,7 +32,7 @@ enum { READY = 1, BEAT, ABORT, LEFT, SILENT, PLAN, WANT, GATHER, GATHERED, CALL,
 #define KEY_ORPHAN (UINT64_MAX - 5)
 #define KEY_SPARE (UINT64_MAX - 6)
 #define BANYAN_SPARE_UNKNOWN UINT64_MAX
-#define MOST_ORPHANS 16 /* at a time */
+#define MAX_ORPHANS 16 /* at a time */
 #define FAREWELL_NS 2000000000
 
 /* A rank that was not heard of for that many heartbeats is silent. The root hears of ranks far down through
@@ -123,7 +123,7 @@ struct banyan_control {
     int joined_count; /* at the root */
     int refuge;       /* rank that has taken us in beside or instead of our parent; -1: none */
     approach approach, spare_approach;
-    orphan orphans[MOST_ORPHANS];
+    orphan orphans[MAX_ORPHANS];
     int has_goodbye_returned; /* all ranks have been told that we leave */
     banyan_tree_climb climb;
     int is_climbing, with_others, is_in_haste;

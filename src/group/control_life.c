@@ -85,7 +85,7 @@ banyan_status banyan_control_create(int most_ranks, int timeout_ms, const banyan
     control->status_socket.fd = control->new_parent_fd = -1;
     control->approach.fd = control->approach.target = control->refuge = -1;
     control->spare_approach.fd = -1;
-    for (int i = 0; i < MOST_ORPHANS; i++)
+    for (int i = 0; i < MAX_ORPHANS; i++)
         control->orphans[i].fd = -1;
     banyan_control_set_fanout(control, BANYAN_CONTROL_FANOUT);
     control->outbox_end = &control->outbox;
@@ -153,9 +153,9 @@ void banyan_control_name_relays(banyan_control *control, int rank_count)
 void banyan_control_set_fanout(banyan_control *control, int fanout)
 {
     control->fanout = fanout;
-    control->most_connections = ROOM_FACTOR * fanout < BANYAN_CONTROL_MOST_CONNECTIONS
+    control->most_connections = ROOM_FACTOR * fanout < BANYAN_CONTROL_MAX_CONNECTIONS
                                     ? ROOM_FACTOR * fanout
-                                    : BANYAN_CONTROL_MOST_CONNECTIONS;
+                                    : BANYAN_CONTROL_MAX_CONNECTIONS;
 }
 
 static banyan_status dial_parent(banyan_control *control, int is_again, int64_t deadline_ns, int *fd,

@@ -56,7 +56,7 @@ void banyan_control_hear_of_orphans(banyan_control *control)
 {
     int64_t now_ns = banyan_clock_ns();
 
-    for (int i = 0; i < MOST_ORPHANS; i++) {
+    for (int i = 0; i < MAX_ORPHANS; i++) {
         orphan *o = &control->orphans[i];
         banyan_status status;
 
@@ -77,7 +77,7 @@ void banyan_control_look_after_orphans(banyan_control *control, int64_t now_ns)
     if (control->rank != 0 || !control->has_verdict)
         return;
     banyan_control_hear_of_orphans(control);
-    for (int i = 0; i < MOST_ORPHANS; i++) {
+    for (int i = 0; i < MAX_ORPHANS; i++) {
         while (rank < control->size && control->orphans[i].fd < 0) {
             if (is_overdue(control, rank, now_ns))
                 look_after(control, &control->orphans[i], rank, now_ns);
@@ -88,7 +88,7 @@ void banyan_control_look_after_orphans(banyan_control *control, int64_t now_ns)
 
 void banyan_control_drop_orphans(banyan_control *control)
 {
-    for (int i = 0; i < MOST_ORPHANS; i++)
+    for (int i = 0; i < MAX_ORPHANS; i++)
         if (control->orphans[i].fd >= 0)
             close_orphan(&control->orphans[i]);
 }

@@ -10,13 +10,13 @@
 #include "group/control_internal.h"
 #include "transport/bytes.h"
 
-#define MOST_EVENTS 32 /* at a time */
+#define MAX_EVENTS 32 /* at a time */
 
 /* A heartbeat tells what the rank is doing: calls begun 0, done 8, milliseconds since 16, its control
  * connections 20 and what they have carried, in 24 and out 32, and the call as text. */
-enum { BEAT_HEAD = 40, BEAT_MOST = BEAT_HEAD + BANYAN_CALL_TEXT };
+enum { BEAT_HEAD = 40, MAX_BEAT = BEAT_HEAD + BANYAN_CALL_TEXT };
 
-static size_t write_beat(banyan_control *control, unsigned char out[BEAT_MOST])
+static size_t write_beat(banyan_control *control, unsigned char out[MAX_BEAT])
 {
     banyan_rank_state state = {0};
     size_t length;
@@ -68,7 +68,7 @@ static void put_beat(banyan_control *control, int to, int about, const unsigned 
 
 static void hear_beat(banyan_control *control, int from, int about, const unsigned char *body, size_t bytes)
 {
-    if (from < control->rank || bytes < BEAT_HEAD || bytes >= BEAT_MOST)
+    if (from < control->rank || bytes < BEAT_HEAD || bytes >= MAX_BEAT)
         return;
     if (control->rank == 0) {
         note_beat(control, about, body, bytes);
@@ -80,7 +80,7 @@ static void hear_beat(banyan_control *control, int from, int about, const unsign
 
 static void beat(banyan_control *control)
 {
-    unsigned char body[BEAT_MOST];
+    unsigned char body[MAX_BEAT];
     size_t bytes = write_beat(control, body);
 
     for (int i = 0; i < control->link_count; i++)
@@ -334,7 +334,7 @@ void *banyan_control_watch_over(void *argument)
 {
     banyan_control *control = argument;
     int64_t next_beat_ns = banyan_clock_ns() + control->beat_ns;
-    struct epoll_event events[MOST_EVENTS];
+    struct epoll_event events[MAX_EVENTS];
     int is_due = 0;
 
     for (;;) {
@@ -351,11 +351,11 @@ void *banyan_control_watch_over(void *argument)
             is_due = 1;
         }
         banyan_control_flush_links(control);
-        count = epoll_wait(control->epoll, events, MOST_EVENTS,
+        count = epoll_wait(control->epoll, events, MAX_EVENTS,
                            is_due ? 0 : wait_ms(control, now_ns, next_beat_ns));
         note_pause(control, banyan_clock_ns());
         serve(control, events, count);
-        if (is_due && count < MOST_EVENTS) {
+        if (is_due && count < MAX_EVENTS) {
             banyan_control_miss_silent(control, now_ns);
             give_up_away(control, now_ns);
             banyan_control_look_after_orphans(control, now_ns);

@@ -14,7 +14,7 @@
 #include "transport/socket.h"
 
 #define PATIENCE_NS 5000000000 /* with a slow reader */
-#define MOST_ANSWERS 16        /* at once */
+#define MAX_ANSWERS 16         /* at once */
 
 static void add_state(banyan_text *text, const banyan_rank_record *record, int rank,
                       const banyan_rank_state *state, double age_s)
@@ -153,7 +153,7 @@ void banyan_control_answer_status(banyan_control *control)
 
     banyan_control_go_on_answering(control); /* those who have been too slow make room */
     while ((fd = accept4(control->status_socket.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
-        if (is_welcome(fd) && control->answer_count < MOST_ANSWERS)
+        if (is_welcome(fd) && control->answer_count < MAX_ANSWERS)
             answer(control, fd);
         else
             close(fd);

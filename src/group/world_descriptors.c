@@ -48,6 +48,6 @@ banyan_status banyan_world_reserve_descriptors(const banyan_world *world, const 
     snprintf(what, sizeof what, "rank %d of %d", rank, size);
     return banyan_descriptors_reserve(certain + (remote < 2 ? remote : 2) * world->meeting.connections,
                                       certain + local * PER_LOCAL_RANK + remote * connections +
-                                          BANYAN_LISTENER_UNPROVEN + BANYAN_CONTROL_MOST_CONNECTIONS,
+                                          BANYAN_LISTENER_UNPROVEN + BANYAN_CONTROL_MAX_CONNECTIONS,
                                       what, spare, err);
 }

@@ -16,8 +16,8 @@
 #include "topology/routes.h"
 
 #define WINDOW_S 0.002
-#define LEAST_WINDOW 131072.0
-#define MOST_WINDOW 4194304.0
+#define MIN_WINDOW 131072.0
+#define MAX_WINDOW 4194304.0
 #define UNKNOWN_WINDOW ((size_t)1 << 20)
 
 /* Where no interface is asked for, the one that leads to the others is enough. */
@@ -172,7 +172,7 @@ banyan_status banyan_world_choose_window(banyan_world *world, const banyan_setup
     }
     banyan_routes_destroy(routes);
     if (!status && fastest > 0)
-        world->meeting.window_bytes = (size_t)fmin(fmax(fastest * WINDOW_S, LEAST_WINDOW), MOST_WINDOW);
+        world->meeting.window_bytes = (size_t)fmin(fmax(fastest * WINDOW_S, MIN_WINDOW), MAX_WINDOW);
     return status;
 }
 

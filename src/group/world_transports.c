@@ -73,7 +73,7 @@ int banyan_world_node_of(const banyan_setup *setup, int process)
     return process < setup->size ? setup->active[process] : setup->relays[process - setup->size];
 }
 
-/* Members are nodes; those that are no ranks leave zeros. */
+/* Members are nodes; those that are not ranks leave zeros. */
 static banyan_status gather_by_node(void *context, const void *mine, size_t bytes, void *all,
                                     int64_t deadline_ns, banyan_error *err)
 {

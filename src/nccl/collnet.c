@@ -27,7 +27,7 @@
 #include "nccl/log.h"
 
 enum { PROTOCOL = 1 }; /* how calls are dealt; ranks compare it */
-enum { REQUESTS = 64, MOST_LANES = 16 };
+enum { REQUESTS = 64, MAX_LANES = 16 };
 
 /* A rank may come to a call as late as its computation makes it; who is lost is found out without this. Where
  * BANYAN_TIMEOUT_MS is set, it holds instead. */
@@ -44,7 +44,7 @@ typedef struct {
 
 struct group {
     int rank, size, lane_count;
-    banyan_nccl_lane *lanes[MOST_LANES];
+    banyan_nccl_lane *lanes[MAX_LANES];
     uint64_t calls; /* begun */
     uint64_t done, bytes;
     int64_t since_ns;

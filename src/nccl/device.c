@@ -14,8 +14,8 @@
 #include "transport/plugin.h"
 
 enum { UNKNOWN_SPEED_MBPS = 10000 };
-enum { MOST_COMMS = 65536 };
-#define MOST_BYTES ((size_t)1 << 30) /* of a send or a collective */
+enum { MAX_COMMS = 65536 };
+#define MAX_BYTES ((size_t)1 << 30) /* of a send or a collective */
 
 static struct {
     pthread_mutex_t lock;
@@ -104,11 +104,11 @@ nccl_result banyan_nccl_device_describe(int number, nccl_properties_v12 *out)
                                  .pci_path = *device->pci_path ? (char *)(uintptr_t)device->pci_path : NULL,
                                  .memory_kinds = NCCL_MEMORY_HOST,
                                  .speed_mbps = device->speed_mbps,
-                                 .most_comms = MOST_COMMS,
+                                 .most_comms = MAX_COMMS,
                                  .most_receives = 1,
                                  .part_count = 1,
-                                 .most_send_bytes = MOST_BYTES,
-                                 .most_collective_bytes = MOST_BYTES,
+                                 .most_send_bytes = MAX_BYTES,
+                                 .most_collective_bytes = MAX_BYTES,
                                  .most_requests_at_once = 1,
                                  .rail = -1,
                                  .plane = -1};

@@ -8,7 +8,7 @@
 #include "calls/comm.h"
 #include "core/alloc.h"
 
-enum { MOST_CALLS = 64 };
+enum { MAX_CALLS = 64 };
 
 struct banyan_nccl_lane {
     banyan_comm *comm;
@@ -19,7 +19,7 @@ struct banyan_nccl_lane {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* guarded by lock: */
-    banyan_nccl_call *calls[MOST_CALLS];
+    banyan_nccl_call *calls[MAX_CALLS];
     unsigned first, next;
     int is_ending;
 };
@@ -65,7 +65,7 @@ static banyan_nccl_call *take_call(banyan_nccl_lane *lane)
     while (lane->first == lane->next && !lane->is_ending)
         pthread_cond_wait(&lane->changed, &lane->lock);
     if (lane->first != lane->next)
-        call = lane->calls[lane->first++ % MOST_CALLS];
+        call = lane->calls[lane->first++ % MAX_CALLS];
     pthread_mutex_unlock(&lane->lock);
     return call;
 }
@@ -120,9 +120,9 @@ int banyan_nccl_lane_put(banyan_nccl_lane *lane, banyan_nccl_call *call)
     int has_room;
 
     pthread_mutex_lock(&lane->lock);
-    has_room = lane->next - lane->first < MOST_CALLS;
+    has_room = lane->next - lane->first < MAX_CALLS;
     if (has_room) {
-        lane->calls[lane->next++ % MOST_CALLS] = call;
+        lane->calls[lane->next++ % MAX_CALLS] = call;
         pthread_cond_signal(&lane->changed);
     }
     pthread_mutex_unlock(&lane->lock);

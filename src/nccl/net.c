@@ -33,7 +33,7 @@
 #include "transport/handshake.h"
 #include "transport/listener.h"
 
-enum { MOST_WAITING = 8 }; /* accepted connections that NCCL has not asked for yet */
+enum { MAX_WAITING = 8 }; /* accepted connections that NCCL has not asked for yet */
 
 #define LOOK_NS 1000000 /* between looks whether the other end is still there */
 
@@ -91,15 +91,15 @@ static stream *make_stream(int fd, int is_sender, const banyan_address *other)
 
 typedef struct {
     banyan_listener *listener;
-    int waiting[MOST_WAITING], waiting_count;
+    int waiting[MAX_WAITING], waiting_count;
 } listening_end;
 
 static banyan_status ask(void *context, const banyan_hello *hello)
 {
     const listening_end *end = context;
 
-    return hello->purpose == BANYAN_HELLO_NET && end->waiting_count < MOST_WAITING ? BANYAN_SUCCESS
-                                                                                   : BANYAN_INVALID_ARGUMENT;
+    return hello->purpose == BANYAN_HELLO_NET && end->waiting_count < MAX_WAITING ? BANYAN_SUCCESS
+                                                                                  : BANYAN_INVALID_ARGUMENT;
 }
 
 static void take(void *context, const banyan_hello *hello, int socket)
@@ -107,7 +107,7 @@ static void take(void *context, const banyan_hello *hello, int socket)
     listening_end *end = context;
 
     (void)hello;
-    if (end->waiting_count < MOST_WAITING)
+    if (end->waiting_count < MAX_WAITING)
         end->waiting[end->waiting_count++] = socket;
     else
         close(socket);

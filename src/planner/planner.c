@@ -20,7 +20,7 @@
 
 /* Messages of a schedule for a large network, about: the fluid simulator then stays within its own limit of
  * work (planner/predict.c) on most networks, and plans are judged by the same model. */
-#define LARGE_NETWORK_MESSAGES (BANYAN_SCALE_MOST_MOVES / 2)
+#define LARGE_NETWORK_MESSAGES (BANYAN_SCALE_MAX_MOVES / 2)
 
 /* Predicting twice takes twice as long: that is not worth it for more ranks. */
 #define MAX_PACED_RANKS 64
@@ -34,7 +34,7 @@
 
 /* What has fewer messages is predicted in some milliseconds, and then an explanation can say how much slower
  * it is. */
-#define FEW_MESSAGES 10000
+#define MAX_FLUID_MESSAGES 10000
 
 static banyan_status prove(const banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
@@ -263,7 +263,7 @@ int banyan_plan_has_few_messages(const banyan_plan *plan, const banyan_problem *
     double slices =
         volume_of(plan->schedule) * (double)problem->bytes / (double)banyan_plan_slice(plan, problem);
 
-    return (double)plan->schedule->transfer_count + slices < FEW_MESSAGES;
+    return (double)plan->schedule->transfer_count + slices < MAX_FLUID_MESSAGES;
 }
 
 static banyan_status unknown(const char *name, banyan_error *err)

@@ -7,19 +7,19 @@
 #include "simulate/fluid.h"
 #include "simulate/simulate.h"
 
-#define MOST_TRANSFERS 300000
-#define MOST_WORK 20000000
+#define MAX_TRANSFERS 300000
+#define MAX_WORK 20000000
 
 banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topology *topology, size_t bytes,
                              size_t slice_bytes, banyan_timeline **out, const char **model, banyan_error *err)
 {
-    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MOST_WORK};
+    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MAX_WORK};
     banyan_status status = BANYAN_UNSUPPORTED;
     banyan_fluid_result result;
 
     *out = NULL;
     *model = "fluid";
-    if (schedule->transfer_count <= MOST_TRANSFERS)
+    if (schedule->transfer_count <= MAX_TRANSFERS)
         status = banyan_fluid(schedule, topology, bytes, &options, &result, err);
     if (!status) {
         *out = result.timeline;
@@ -35,7 +35,7 @@ banyan_status banyan_predict(const banyan_schedule *schedule, const banyan_topol
 banyan_status banyan_predict_paced(const banyan_schedule *schedule, const banyan_topology *topology,
                                    size_t bytes, size_t slice_bytes, double *seconds, banyan_error *err)
 {
-    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MOST_WORK, .is_paced = 1};
+    const banyan_fluid_options options = {.slice_bytes = slice_bytes, .work_limit = MAX_WORK, .is_paced = 1};
     banyan_fluid_result result;
     banyan_status status = banyan_fluid(schedule, topology, bytes, &options, &result, err);
 

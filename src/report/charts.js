@@ -16,14 +16,14 @@ function buildHead() {
     tiles.push([timeText(plan.measured_s), 'measured']);
   if (bound)
     tiles.push([timeText(boundTime), 'the bound: no algorithm can be faster'], ...(chosen.predicted_s > 0 ? [[percent(boundTime / chosen.predicted_s),
-      `of the bound at ${sizeText(data.bytes)}; ${percent(chosen.share_of_bound)} as size grows`]] : []));
+      `of the bound at ${sizeText(data.bytes)}; ${percent(chosen.share_of_bound)} for large vectors`]] : []));
   tiles.push([`${plan.rounds} rounds`, `${plan.transfers} transfers, ${plan.pieces} ${plan.pieces === 1 ? 'piece' : 'pieces'}, ${plan.flows} ${plan.flows === 1 ? 'flow' : 'flows'}`]);
   const { command, version, date } = data.made;
   byId('made').append(...(command ? [make('code', {}, command), ' · '] : []), `Banyan ${version} · ${date}`);
   byId('tiles').append(...tiles.map(([value, what]) => make('li', {}, make('b', {}, value), make('span', {}, what))));
 }
 
-// A bar is a rate: bytes over predicted time. Behind it, hatched, is what the plan reaches as size grows.
+// A bar is a rate: bytes over predicted time. Behind it, hatched, is what the plan reaches for large vectors.
 function buildBars() {
   byId('compare').hidden = !(chosen.predicted_s > 0);
   if (byId('compare').hidden)
@@ -33,13 +33,13 @@ function buildBars() {
     ...[0, 25, 50, 75, 100].map(p => make('span', { style: `left:${p}%` }, p === 100 && bound ? 'bound' : `${p} %`))), make('span', {}));
   byId('bars').append(scale, ...served.map(r => {
     const now = data.bytes / r.predicted_s / best, most = r.bytes_per_s / best;
-    const words = `${r.algorithm}: ${timeText(r.predicted_s)} predicted, ${percent(now)} of the bound; ${percent(most)} as size grows`;
+    const words = `${r.algorithm}: ${timeText(r.predicted_s)} predicted, ${percent(now)} of the bound; ${percent(most)} for large vectors`;
     return make('div', { class: `row ${r === chosen ? 'chosen' : ''}`, title: `${r.summary}. ${words}` }, make('b', {}, r.algorithm),
       make('div', { class: 'track', role: 'img', 'aria-label': words }, make('u', { style: `width:${Math.min(100, 100 * most)}%` }), make('i', { style: `width:${Math.min(100, 100 * now)}%` })),
       make('span', {}, timeText(r.predicted_s), make('span', { class: 'soft more' }, ` · ${percent(now)}`)));
   }));
-  byId('compare-note').textContent = `Filled: the rate predicted for ${sizeText(data.bytes)}. Hatched: the most that the plan reaches as size grows. ` +
-    (bound ? `Dashed: the bound, ${rateText(bound.bytes_per_s)} of vector a second, which no algorithm can pass.` : 'The bound is not known here, so bars are against the best.');
+  byId('compare-note').textContent = `Filled: the rate predicted for ${sizeText(data.bytes)}. Hatched: the most that the plan reaches for large vectors. ` +
+    (bound ? `Dashed: the bound, ${rateText(bound.bytes_per_s)} of vector per second, which no algorithm can exceed.` : 'The bound is not known here, so bars are against the best.');
 }
 
 function table(element, head, rows) {
@@ -205,5 +205,5 @@ function buildProof() {
     make('p', {}, `These ${count} links move ${rateText(worth)} together${bound.kind === 'prices' ? ', each counted by its price' : ''}. Whatever trees carry a byte to one place and back to everybody, ` +
       `they use them ${times} times, both ways together, so at most ${rateText(worth)} / ${times} = ${rateText(bound.bytes_per_s)} of vector can pass. `,
       make('button', { type: 'button', onclick: () => { change({ proof: true }); byId('network').scrollIntoView(); map.focus({ preventScroll: true }); } }, 'Show them in the network')),
-    make('p', { class: 'note' }, 'The proof counts bytes alone: latency, and the time until a pipeline is full, come on top.'));
+    make('p', { class: 'note' }, 'The proof counts bytes alone: latency, and the time until a pipeline is full, are not included.'));
 }

@@ -10,7 +10,7 @@
 #include "report/use.h"
 #include "topology/layout.h"
 
-enum { MOST_NODES = 4096, MOST_LINKS = 20000 };
+enum { MAX_NODES = 4096, MAX_LINKS = 20000 };
 
 static const double ticks_per_total = 1e6;
 
@@ -376,11 +376,11 @@ static banyan_status add_plan(banyan_text *text, const banyan_report *report, ba
 
 banyan_status banyan_report_check(const banyan_topology *topology, banyan_error *err)
 {
-    if (topology->node_count <= MOST_NODES && topology->link_count <= MOST_LINKS)
+    if (topology->node_count <= MAX_NODES && topology->link_count <= MAX_LINKS)
         return BANYAN_SUCCESS;
     return banyan_fail(err, BANYAN_UNSUPPORTED,
                        "%.200s has %d nodes and %d links; a report holds at most %d and %d", topology->name,
-                       topology->node_count, topology->link_count, MOST_NODES, MOST_LINKS);
+                       topology->node_count, topology->link_count, MAX_NODES, MAX_LINKS);
 }
 
 banyan_status banyan_report_format(const banyan_report *report, char **out, banyan_error *err)

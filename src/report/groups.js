@@ -153,7 +153,7 @@ function chooseLevel() {
   for (const at of LEVELS) {
     arrange(at);
     const { w } = frame();
-    if (lettersAt(w, 0.001) >= LEAST_LETTERS)
+    if (lettersAt(w, 0.001) >= MIN_LETTERS)
       return at;
   }
   return 'role';

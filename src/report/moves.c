@@ -6,7 +6,7 @@
 
 #include "core/alloc.h"
 
-enum { MOST_MOVES = 36000, MOST_PIECES = 2048, MOST_LOADS = 80000, LEAST_STEPS = 16 };
+enum { MAX_MOVES = 36000, MAX_PIECES = 2048, MAX_LOADS = 80000, MIN_STEPS = 16 };
 
 /* Marks `keep` of all pieces, evenly spread, and counts in before[p] those below p. */
 static void mark_pieces(int *before, int all, int keep)
@@ -33,13 +33,13 @@ static size_t count_kept(const banyan_schedule *schedule, const int *before)
 /* As many pieces as fit. A single piece that does not fit is kept none the less, and cut. */
 static int choose_pieces(const banyan_schedule *schedule, int *before)
 {
-    int keep = schedule->piece_count < MOST_PIECES ? schedule->piece_count : MOST_PIECES;
-    double fit = (double)schedule->piece_count * MOST_MOVES / (double)(schedule->transfer_count + 1);
+    int keep = schedule->piece_count < MAX_PIECES ? schedule->piece_count : MAX_PIECES;
+    double fit = (double)schedule->piece_count * MAX_MOVES / (double)(schedule->transfer_count + 1);
 
-    if (schedule->transfer_count > MOST_MOVES && fit < keep)
+    if (schedule->transfer_count > MAX_MOVES && fit < keep)
         keep = fit < 1 ? 1 : (int)fit;
     mark_pieces(before, schedule->piece_count, keep);
-    while (keep > 1 && schedule->transfer_count > MOST_MOVES && count_kept(schedule, before) > MOST_MOVES) {
+    while (keep > 1 && schedule->transfer_count > MAX_MOVES && count_kept(schedule, before) > MAX_MOVES) {
         keep /= 2;
         mark_pieces(before, schedule->piece_count, keep);
     }
@@ -49,7 +49,7 @@ static int choose_pieces(const banyan_schedule *schedule, int *before)
 static banyan_status keep_moves(const banyan_schedule *schedule, banyan_report_moves *m, banyan_error *err)
 {
     int *before = banyan_alloc((size_t)schedule->piece_count + 1, sizeof *before), everything;
-    size_t most = schedule->transfer_count < MOST_MOVES ? schedule->transfer_count : MOST_MOVES;
+    size_t most = schedule->transfer_count < MAX_MOVES ? schedule->transfer_count : MAX_MOVES;
 
     m->transfers = banyan_alloc(most, sizeof *m->transfers);
     m->pieces = banyan_alloc((size_t)schedule->piece_count, sizeof *m->pieces);
@@ -61,7 +61,7 @@ static banyan_status keep_moves(const banyan_schedule *schedule, banyan_report_m
     for (int p = 0; p < schedule->piece_count; p++)
         if (before[p + 1] > before[p])
             m->pieces[m->piece_count++] = p;
-    everything = schedule->transfer_count <= MOST_MOVES;
+    everything = schedule->transfer_count <= MAX_MOVES;
     for (size_t i = 0; i < schedule->transfer_count && m->count < most; i++)
         if (everything || is_kept(before, &schedule->transfers[i]))
             m->transfers[m->count++] = i;
@@ -72,10 +72,10 @@ static banyan_status keep_moves(const banyan_schedule *schedule, banyan_report_m
 static int count_rounds_per_step(const banyan_report *report)
 {
     int links = report->topology->link_count, rounds = report->schedule->round_count;
-    int most = MOST_LOADS / (links > 0 ? links : 1);
+    int most = MAX_LOADS / (links > 0 ? links : 1);
 
-    if (most < LEAST_STEPS)
-        most = LEAST_STEPS;
+    if (most < MIN_STEPS)
+        most = MIN_STEPS;
     return rounds > most ? (rounds + most - 1) / most : 1;
 }
 

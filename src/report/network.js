@@ -102,7 +102,7 @@ function frame() {
 }
 
 // Words that would be too small to read are left out until one zooms in.
-const LEAST_LETTERS = 9; // pixels
+const MIN_LETTERS = 9; // pixels
 
 function lettersAt(w, h) {
   return font * Math.min(map.clientWidth / w, (map.clientHeight || Infinity) / h);
@@ -111,7 +111,7 @@ function lettersAt(w, h) {
 function look(at) {
   view = at;
   surface.setAttribute('viewBox', `${at.x} ${at.y} ${at.w} ${at.h}`);
-  const isSmall = lettersAt(at.w, at.h) < LEAST_LETTERS;
+  const isSmall = lettersAt(at.w, at.h) < MIN_LETTERS;
   surface.classList.toggle('small', isSmall);
   byId('map-note').textContent = isSmall ? 'Names appear as you zoom in, or find a node by its name.' : '';
 }

@@ -8,13 +8,13 @@
 
 #include "core/alloc.h"
 
-enum { MOST_CHARACTERS = 300000, LEAST_MOMENTS = 24, MOST_MOMENTS = 240 };
+enum { MAX_CHARACTERS = 300000, MIN_MOMENTS = 24, MAX_MOMENTS = 240 };
 
 static int moment_count(int links)
 {
-    int moments = MOST_CHARACTERS / (links > 0 ? links : 1);
+    int moments = MAX_CHARACTERS / (links > 0 ? links : 1);
 
-    return moments < LEAST_MOMENTS ? LEAST_MOMENTS : moments > MOST_MOMENTS ? MOST_MOMENTS : moments;
+    return moments < MIN_MOMENTS ? MIN_MOMENTS : moments > MAX_MOMENTS ? MAX_MOMENTS : moments;
 }
 
 /* Adds bytes that flow evenly from begin to end, both in moments. */

@@ -160,12 +160,12 @@ static void table4(banyan_reproduction *r, const work *w)
     banyan_figure *f = banyan_figure_open(
         r, &(banyan_figure_head){
                .name = "table4",
-               .title = "Table IV: seconds an iteration",
-               .setting = "event-driven evaluator, a = 1.4 ms, b = 1.7 ns a byte, gamma = 1.5, all "
+               .title = "Table IV: seconds per iteration",
+               .setting = "event-driven evaluator, a = 1.4 ms, b = 1.7 ns per byte, gamma = 1.5, all "
                           "together at most what a link of 9.43 Gb/s carries",
                .kind = BANYAN_FIGURE_BARS,
                .x = "model",
-               .y = "seconds an iteration",
+               .y = "seconds per iteration",
                .tolerance = 0.005});
     double saved[MODELS];
     char reason[128];
@@ -284,10 +284,11 @@ static void table5(banyan_reproduction *r, const work *w)
         snprintf(what, sizeof what, "%s, S max", asc_models[i].name);
         banyan_figure_compare(f, what, BANYAN_PAPERS, asc_models[i].most, most, NULL);
         snprintf(what, sizeof what, "%s, S", asc_models[i].name);
-        snprintf(reason, sizeof reason,
-                 "%.3f s an iteration here, %.3f s by the paper's S; computing takes %.3f s, the bytes alone "
-                 "%.3f s",
-                 out->iteration_s[RELEASED], measured_s, out->compute_s, out->bytes * LINK_S_PER_BYTE);
+        snprintf(
+            reason, sizeof reason,
+            "%.3f s per iteration here, %.3f s by the paper's S; computing takes %.3f s, the bytes alone "
+            "%.3f s",
+            out->iteration_s[RELEASED], measured_s, out->compute_s, out->bytes * LINK_S_PER_BYTE);
         banyan_figure_compare(f, what, BANYAN_PAPERS, asc_models[i].reached, asc, reason);
     }
 }
@@ -332,7 +333,7 @@ static banyan_status figures4and5(banyan_reproduction *r, const work *w, banyan_
         r, &(banyan_figure_head){
                .name = "fig4b",
                .title = "Fig. 4b: what all-reduces make of the link",
-               .setting = "bytes on the link a second, of 9.43 Gb/s; two at a time with the paper's "
+               .setting = "bytes per second on the link, of 9.43 Gb/s; two at a time with the paper's "
                           "gamma alone, and with the link as the limit that it is",
                .kind = BANYAN_FIGURE_LINES,
                .x = "bytes of each",

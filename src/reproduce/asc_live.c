@@ -12,14 +12,14 @@
 #include "reproduce/live.h"
 #include "train/train.h"
 
-enum { MOST_SIZES = 16, POLICIES = 7 };
+enum { MAX_SIZES = 16, POLICIES = 7 };
 
 #define PAPERS_GAMMA 1.5
 #define PAPERS_START_S 1.4e-3
 #define LARGEST_FITTED (4 << 20) /* the paper fits a and b on 8 KiB to 4 MiB */
 #define SMALLEST_SATURATING 2e6  /* 'nearly optimal' from 2 MB up */
-#define NEARLY 0.1               /* by which 'almost linear' and 'matches' may be off */
-#define NEAR_MOST 0.9            /* of S max: 'very close' */
+#define CLAIM_TOLERANCE 0.1      /* by which 'almost linear' and 'matches' may be off */
+#define NEAR_MAX_SHARE 0.9       /* of S max: 'very close' */
 
 static const struct {
     const char *policy, *title;
@@ -44,7 +44,7 @@ typedef struct {
 
 typedef struct {
     int size_count;
-    double bytes[MOST_SIZES], one_s[MOST_SIZES], two_s[MOST_SIZES];
+    double bytes[MAX_SIZES], one_s[MAX_SIZES], two_s[MAX_SIZES];
     double hosts, link_bytes_per_s;
     live_model models[ASC_MODELS];
     char about[LIVE_ABOUT];
@@ -57,7 +57,7 @@ static int read_sizes(const banyan_json *document, live_results *out)
     const banyan_json *sizes = banyan_json_field(document, "sizes");
     size_t count = sizes ? banyan_json_count(sizes) : 0;
 
-    for (size_t i = 0; i < count && i < MOST_SIZES; i++) {
+    for (size_t i = 0; i < count && i < MAX_SIZES; i++) {
         const banyan_json *row = banyan_json_item(sizes, i);
 
         out->bytes[i] = banyan_reproduce_number_of(row, "bytes");
@@ -190,14 +190,14 @@ static void show_times(banyan_reproduction *r, const live_results *found, const 
         off = fmax(off, fabs(model_s / found->two_s[i] - 1));
     }
     snprintf(reason, sizeof reason,
-             "a = %.2f ms, b = %.1f ns a byte; from 8 KiB to 4 MiB the line is up to %.0f %% off",
+             "a = %.2f ms, b = %.1f ns per byte; from 8 KiB to 4 MiB the line is up to %.0f %% off",
              1e3 * line->start_s, 1e9 * line->s_per_byte, 100 * worst);
     banyan_figure_state(f, "the time of an all-reduce is almost linear to its size (within 10 %)",
-                        worst <= NEARLY, reason);
+                        worst <= CLAIM_TOLERANCE, reason);
     snprintf(reason, sizeof reason,
              "with gamma = %.2f, as two of %s take, a + gamma b m is up to %.0f %% off", gamma,
              size_label(found->bytes[last], label), 100 * off);
-    banyan_figure_state(f, "two at a time take a + gamma b m (within 10 %)", off <= NEARLY, reason);
+    banyan_figure_state(f, "two at a time take a + gamma b m (within 10 %)", off <= CLAIM_TOLERANCE, reason);
     snprintf(reason, sizeof reason,
              "one of %s moves %.0f %% of what the link carries, so that two have %.2f of its rate to gain",
              label,
@@ -345,7 +345,8 @@ static void check_bert(banyan_figure *f, const live_results *found)
              1e3 * (bert->measured_s[RELEASED] - bert->compute_s));
     banyan_figure_state(
         f, "BERT-Base gains less than the CNNs over MG-WFBP and is close to S max (at least 90 %)",
-        bert->measured_s[MG] / bert->measured_s[RELEASED] < least && reached(bert, RELEASED) >= NEAR_MOST,
+        bert->measured_s[MG] / bert->measured_s[RELEASED] < least &&
+            reached(bert, RELEASED) >= NEAR_MAX_SHARE,
         reason);
 }
 
@@ -361,11 +362,11 @@ static void show_models(banyan_reproduction *r, const live_results *found)
              "for each; all policies in one job, medians of jobs (%s)",
              found->hosts, found->about);
     f = banyan_figure_open(r, &(banyan_figure_head){.name = "table4-live",
-                                                    .title = "Table IV, measured: seconds an iteration",
+                                                    .title = "Table IV, measured: seconds per iteration",
                                                     .setting = setting,
                                                     .kind = BANYAN_FIGURE_BARS,
                                                     .x = "model",
-                                                    .y = "seconds an iteration",
+                                                    .y = "seconds per iteration",
                                                     .tolerance = -1});
     for (int i = 0; i < ASC_MODELS; i++) {
         const live_model *model = &found->models[i];
@@ -397,7 +398,7 @@ static void show_models(banyan_reproduction *r, const live_results *found)
     check_bert(f, found);
     snprintf(reason, sizeof reason, "the evaluator with the measured cost is up to %.0f %% off", 100 * off);
     banyan_figure_claim(f, "measured iterations take what the evaluator predicts (within 10 %)",
-                        off <= NEARLY, reason);
+                        off <= CLAIM_TOLERANCE, reason);
 }
 
 static void show_nothing(banyan_reproduction *r)

@@ -400,7 +400,7 @@ static void ddp(banyan_reproduction *r, const work *w)
                                                     .setting = setting,
                                                     .kind = BANYAN_FIGURE_BARS,
                                                     .x = "learners",
-                                                    .y = "s a step",
+                                                    .y = "s per step",
                                                     .tolerance = -1});
     for (int i = 0; i < CASES; i++) {
         learners(i, label);
@@ -419,8 +419,8 @@ static void ddp(banyan_reproduction *r, const work *w)
     snprintf(reason, sizeof reason,
              "computing is %.0f %% of a step with the ring here; from %.1f to %.1f %% faster", computing,
              lowest(faster, 0, CASES), highest(faster, 0, CASES));
-    banyan_figure_compare(f, "a step with FlexReduce is faster than with a ring on average, %", BANYAN_PAPERS,
-                          14.4, average, reason);
+    banyan_figure_compare(f, "a step with FlexReduce is faster than with a ring, on average, %",
+                          BANYAN_PAPERS, 14.4, average, reason);
     snprintf(reason, sizeof reason, "from %.1f to %.1f %% faster than with a ring", lowest(faster, 0, CASES),
              highest(faster, 0, CASES));
     banyan_figure_state(f, "FlexReduce trains faster than NCCL's ring with any number of learners",

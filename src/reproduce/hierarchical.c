@@ -17,7 +17,7 @@
 
 #define BYTES HIERARCHICAL_BYTES
 
-enum { COUNTS = HIERARCHICAL_COUNTS, TOP = 5, MOST_LAYERS = HIERARCHICAL_MOST_ROW_LAYERS };
+enum { COUNTS = HIERARCHICAL_COUNTS, TOP = 5, MAX_LAYERS = HIERARCHICAL_MAX_ROW_LAYERS };
 
 const hierarchical_winner hierarchical_winners[HIERARCHICAL_COUNTS] = {{128, "4x8x4", 1.39},
                                                                        {256, "4x8x4x2", 1.42},
@@ -109,7 +109,7 @@ static banyan_status figure3(banyan_reproduction *r, banyan_error *err)
         char label[16];
 
         snprintf(label, sizeof label, "%d", ranks);
-        for (int layers = 1; layers <= MOST_LAYERS; layers++)
+        for (int layers = 1; layers <= MAX_LAYERS; layers++)
             if (banyan_layers_rank(&banyan_abci_calibrated, ranks, layers, BYTES, &best, 1, NULL) > 0)
                 banyan_figure_add(f, BANYAN_OURS, names[layers], ranks, label, best.seconds * 1e3);
         status = time_ring(&banyan_abci_plain, ranks, BYTES, &plain_s, err);
@@ -223,7 +223,7 @@ static banyan_status figure6(banyan_reproduction *r, banyan_ranked_layers *list,
         for (int k = 0; !status && k < 2; k++) {
             const char *name = k ? "plain" : "calibrated";
             double ring_s = 0, shape_s = 1;
-            int count = banyan_layers_rank(models[k], hierarchical_winners[i].ranks, k ? 32 : MOST_LAYERS,
+            int count = banyan_layers_rank(models[k], hierarchical_winners[i].ranks, k ? 32 : MAX_LAYERS,
                                            BYTES, list, 2048, NULL);
             int place = hierarchical_find_place(list, count, hierarchical_winners[i].best);
 
@@ -265,7 +265,7 @@ static void figure8(banyan_reproduction *r, banyan_ranked_layers *list)
     char reason[160] = "";
 
     for (int i = 0; i < COUNTS; i++) {
-        int count = banyan_layers_rank(&banyan_abci_calibrated, hierarchical_winners[i].ranks, MOST_LAYERS,
+        int count = banyan_layers_rank(&banyan_abci_calibrated, hierarchical_winners[i].ranks, MAX_LAYERS,
                                        BYTES, list, TOP, NULL);
         char series[32];
 

@@ -8,7 +8,7 @@
 
 #define HIERARCHICAL_BYTES 134217728.0 /* 128 MiB */
 
-enum { HIERARCHICAL_COUNTS = 5, HIERARCHICAL_MOST_ROW_LAYERS = 4 };
+enum { HIERARCHICAL_COUNTS = 5, HIERARCHICAL_MAX_ROW_LAYERS = 4 };
 
 typedef struct {
     int ranks;
@@ -22,7 +22,7 @@ extern const hierarchical_winner hierarchical_winners[HIERARCHICAL_COUNTS]; /* F
 typedef struct {
     int ranks;
     const char *shape;
-    double bus[HIERARCHICAL_MOST_ROW_LAYERS];
+    double bus[HIERARCHICAL_MAX_ROW_LAYERS];
 } hierarchical_row;
 
 extern const hierarchical_row hierarchical_rows[];

@@ -17,9 +17,9 @@
 #define MB 1e6
 #define ADAPTER_BYTES_PER_S (9301.19 * MB) /* section V-B1 */
 
-#define NEARLY 0.95 /* of the slowest: 'almost slowest', as the paper has it */
+#define ALMOST_SLOWEST 0.95 /* of the slowest: 'almost slowest', as the paper has it */
 
-enum { TERMS = 3, NODE_RANKS = 4, MOST_SHAPES = 2048, ANY_DEPTH = 32 };
+enum { TERMS = 3, NODE_RANKS = 4, MAX_SHAPES = 2048, ANY_DEPTH = 32 };
 
 /* Table II prints the first four of seven and of six layers. */
 static const hierarchical_row rabenseifner[] = {
@@ -59,7 +59,7 @@ static banyan_status add_row(fit *f, const hierarchical_row *row, banyan_error *
     banyan_layers shape;
     banyan_status status = banyan_layers_parse(row->shape, "shape", &shape, err);
 
-    for (int i = 0, stride = 1; !status && i < shape.layer_count && i < HIERARCHICAL_MOST_ROW_LAYERS;
+    for (int i = 0, stride = 1; !status && i < shape.layer_count && i < HIERARCHICAL_MAX_ROW_LAYERS;
          stride *= shape.extent[i++]) {
         int p = shape.extent[i];
         double bytes = HIERARCHICAL_BYTES / stride;
@@ -186,7 +186,7 @@ static void show_bandwidths(banyan_reproduction *r, const blind *b)
         r, &(banyan_figure_head){.name = "fig5",
                                  .title = "Fig. 5: bandwidth of a ring over message size and ranks",
                                  .setting =
-                                     "bus bandwidth of rings within a rack, one rank a node, by the fit of "
+                                     "bus bandwidth of rings within a rack, one rank per node, by the fit of "
                                      "'blind'; the paper's figure prints no numbers, and its rings ran "
                                      "alone",
                                  .kind = BANYAN_FIGURE_LINES,
@@ -237,8 +237,7 @@ static banyan_status show_rabenseifner(banyan_reproduction *r, const blind *b, b
         char what[96], reason[128] = "";
 
         status = banyan_layers_parse(rabenseifner[row].shape, "shape", &shape, err);
-        for (int i = 0, stride = 1; !status && i < HIERARCHICAL_MOST_ROW_LAYERS;
-             stride *= shape.extent[i++]) {
+        for (int i = 0, stride = 1; !status && i < HIERARCHICAL_MAX_ROW_LAYERS; stride *= shape.extent[i++]) {
             double seconds =
                 hierarchical_bus_s(shape.extent[i], HIERARCHICAL_BYTES / stride, rabenseifner[row].bus[i]);
             char label[48];
@@ -285,7 +284,7 @@ static banyan_status show_rabenseifner(banyan_reproduction *r, const blind *b, b
             hierarchical_bus_s(BANYAN_ABCI_RACK_RANKS, HIERARCHICAL_BYTES, hierarchical_rows[0].bus[0]) *
                 1e3);
         banyan_figure_state(f, "Rabenseifner's algorithm is nearly the slowest at 128 GPUs",
-                            total[0] + rest > NEARLY * slowest, reason);
+                            total[0] + rest > ALMOST_SLOWEST * slowest, reason);
     }
     return status;
 }
@@ -310,7 +309,7 @@ static void show_winners(banyan_reproduction *r, const blind *b, int layers, ban
     for (int i = 0; i < HIERARCHICAL_COUNTS; i++) {
         const hierarchical_winner *winner = &hierarchical_winners[i];
         int count = banyan_layers_rank(&b->model, winner->ranks, ANY_DEPTH, HIERARCHICAL_BYTES, list,
-                                       MOST_SHAPES, NULL);
+                                       MAX_SHAPES, NULL);
         double flat = flat_s(&b->model, winner->ranks, HIERARCHICAL_BYTES),
                best_s = shape_s(&b->model, winner->best, HIERARCHICAL_BYTES);
         int place = hierarchical_find_place(list, count, winner->best);
@@ -333,7 +332,7 @@ static void show_winners(banyan_reproduction *r, const blind *b, int layers, ban
 
 banyan_status hierarchical_show_fit(banyan_reproduction *r, banyan_error *err)
 {
-    banyan_ranked_layers *list = banyan_alloc(MOST_SHAPES, sizeof *list);
+    banyan_ranked_layers *list = banyan_alloc(MAX_SHAPES, sizeof *list);
     blind b;
     int layers = 0;
     banyan_status status = list ? fit_tables(&b, &layers, err) : banyan_fail_memory(err);

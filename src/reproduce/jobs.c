@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 #include "reproduce/internal.h"
 
-enum { MOST_THREADS = 8 };
+enum { MAX_THREADS = 8 };
 
 typedef struct {
     banyan_reproduction *reproduction;
@@ -82,12 +82,12 @@ banyan_status banyan_reproduce_jobs(banyan_reproduction *reproduction, int count
                   .count = count,
                   .done_before = reproduction->done,
                   .lock = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     int helpers = 0;
 
     reproduction->total += (size_t)count;
     show(&c);
-    while (helpers < MOST_THREADS && helpers + 1 < processors && helpers + 1 < count &&
+    while (helpers < MAX_THREADS && helpers + 1 < processors && helpers + 1 < count &&
            !pthread_create(&threads[helpers], NULL, work_along, &c))
         helpers++;
     work(&c, 1);

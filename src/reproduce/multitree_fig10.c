@@ -174,7 +174,7 @@ banyan_status multitree_fig10(banyan_reproduction *reproduction, banyan_error *e
             reproduction,
             &(banyan_figure_head){
                 .name = "fig10",
-                .title = "Fig. 10: weak scaling on tori, 375 KiB a node",
+                .title = "Fig. 10: weak scaling on tori, 375 KiB per node",
                 .setting =
                     "Messages for all and a port a cable, 16 GB/s, 150 ns, adders of 128 GB/s; the "
                     "comparisons at 16 nodes with the authors' interface, rings with packets. Lines: the "

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reproduce/reproduce.h: the evaluations of papers, run again in our system.
+/* reproduce/reproduce.h: the evaluations of papers, reproduced in our system.
  *
  * A paper is one file that defines one const banyan_paper, and one line in reproduce/list.h. Its run() opens
  * figures and fills them with points (ours, the paper's, a bound) and with comparisons (the paper's number,

@@ -20,7 +20,7 @@
 #define GBIT 1.25e8 /* bytes */
 #define VECTOR 1.33e9
 
-enum { SPEEDS = 4, SHAPES = 6, VECTORS = 10, BASELINES = 5, SELECTIONS = 5, MOST_GPUS = 64 };
+enum { SPEEDS = 4, SHAPES = 6, VECTORS = 10, BASELINES = 5, SELECTIONS = 5, MAX_GPUS = 64 };
 
 static const double speeds[SPEEDS] = {10, 25, 40, 100};
 
@@ -56,7 +56,7 @@ static const struct {
 
 typedef struct {
     banyan_topology *topology;
-    int active[MOST_GPUS], active_count, gpus;
+    int active[MAX_GPUS], active_count, gpus;
 } cluster;
 
 typedef struct {

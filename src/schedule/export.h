@@ -34,7 +34,7 @@ banyan_status banyan_schedule_export_trace(const banyan_schedule *schedule, cons
 banyan_status banyan_schedule_export_mscclpp(const banyan_schedule *schedule, char **out, banyan_error *err);
 
 /* One rank's part as a Chakra execution trace, for a vector of that many bytes: bytes, not text. UNSUPPORTED
- * where nodes that are no ranks take part. */
+ * where nodes that are not ranks take part. */
 banyan_status banyan_schedule_export_chakra(const banyan_schedule *schedule, size_t bytes, int rank,
                                             banyan_text *out, banyan_error *err);
 

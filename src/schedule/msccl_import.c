@@ -18,7 +18,7 @@
 #include "schedule/msccl_graph.h"
 #include "schedule/msccl_units.h"
 
-#define MOST_CELLS ((size_t)1 << 28)
+#define MAX_CELLS ((size_t)1 << 28)
 
 enum { IN_INPUT = 1, IN_OUTPUT = 2 };
 
@@ -309,7 +309,7 @@ static banyan_status prepare(importer *in)
 
     in->message_first = banyan_alloc((size_t)program->step_count, sizeof *in->message_first);
     in->scratch_first = banyan_alloc((size_t)program->rank_count, sizeof *in->scratch_first);
-    if (!in->message_first || !in->scratch_first || cells > MOST_CELLS)
+    if (!in->message_first || !in->scratch_first || cells > MAX_CELLS)
         return banyan_fail_memory(in->err);
     for (int i = 0; i < program->step_count; i++) {
         in->message_first[i] = units;
@@ -319,7 +319,7 @@ static banyan_status prepare(importer *in)
         in->scratch_first[r] = scratch;
         scratch += (size_t)program->ranks[r].s_chunks;
     }
-    if (units > MOST_CELLS || scratch > MOST_CELLS)
+    if (units > MAX_CELLS || scratch > MAX_CELLS)
         return banyan_fail_memory(in->err);
     in->unit_count = (int)units;
     in->units = banyan_alloc(units, sizeof *in->units);

@@ -11,7 +11,7 @@
 #include "core/alloc.h"
 #include "schedule/build.h"
 
-#define MOST_TRANSFERS ((size_t)1 << 26)
+#define MAX_TRANSFERS ((size_t)1 << 26)
 
 static banyan_status check(const banyan_schedule *s, int slices, banyan_error *err)
 {
@@ -23,10 +23,10 @@ static banyan_status check(const banyan_schedule *s, int slices, banyan_error *e
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a piece is cut into at least one slice, not %d",
                            slices);
     if (s->whole > INT64_MAX / slices || s->piece_count > INT32_MAX / slices ||
-        s->round_count > INT32_MAX - slices || transfers > MOST_TRANSFERS / (size_t)slices)
+        s->round_count > INT32_MAX - slices || transfers > MAX_TRANSFERS / (size_t)slices)
         return banyan_fail(err, BANYAN_UNSUPPORTED,
                            "%zu transfers in %d slices each are too many (%zu are not)", transfers, slices,
-                           MOST_TRANSFERS);
+                           MAX_TRANSFERS);
     return BANYAN_SUCCESS;
 }
 

@@ -12,8 +12,8 @@
 #include "schedule/build.h"
 #include "schedule/import.h"
 
-enum { MOST_STOPS = BANYAN_TECCL_VIA + 1 };
-#define MOST_ARRIVALS (1 << 24) /* chunks times switches */
+enum { MAX_STOPS = BANYAN_TECCL_VIA + 1 };
+#define MAX_ARRIVALS (1 << 24) /* chunks times switches */
 
 /* When a chunk last came to a switch, and from whom. */
 typedef struct {
@@ -89,7 +89,7 @@ static void add(importing *to, int round, int src, int dst, int piece, int route
 typedef struct {
     int at, stop; /* the node reached, and the last one that keeps the chunk */
     int round;
-    int links[MOST_STOPS], link_count; /* from stop to at */
+    int links[MAX_STOPS], link_count; /* from stop to at */
 } way;
 
 static banyan_status step(importing *to, way *w, int node, const banyan_teccl_flow *flow)
@@ -160,7 +160,7 @@ static banyan_status add_flows(importing *to)
         const banyan_teccl_flow *flow = &program->flows[i];
 
         if (i && flow->epoch != flow[-1].epoch) {
-            if (round > INT_MAX - 2 * MOST_STOPS)
+            if (round > INT_MAX - 2 * MAX_STOPS)
                 return banyan_fail(to->err, BANYAN_UNSUPPORTED, "there are too many epochs");
             round += stops;
         }
@@ -172,7 +172,7 @@ static banyan_status add_flows(importing *to)
     return status;
 }
 
-/* Of each flow at most MOST_STOPS legs have a route of their own; the table stays half empty. */
+/* Of each flow at most MAX_STOPS legs have a route of their own; the table stays half empty. */
 static banyan_status allocate(importing *to)
 {
     const banyan_teccl_program *program = to->program;
@@ -180,7 +180,7 @@ static banyan_status allocate(importing *to)
 
     for (size_t i = 0; i < program->flow_count; i++)
         legs += (size_t)program->flows[i].via_count;
-    if (pieces * (size_t)program->switch_count > MOST_ARRIVALS)
+    if (pieces * (size_t)program->switch_count > MAX_ARRIVALS)
         return banyan_fail(to->err, BANYAN_UNSUPPORTED, "%d GPUs, %d chunks and %d switches are too many",
                            program->gpu_count, program->chunk_count, program->switch_count);
     to->slot_count = to->network ? 2 * legs : 1;

@@ -71,12 +71,13 @@ static int scan_via(const char **at, int via[BANYAN_TECCL_VIA], int *count)
 
 static int scan_flow(const char *at, banyan_teccl_flow *flow, int via[BANYAN_TECCL_VIA])
 {
-    enum { MOST = BANYAN_TECCL_NODES - 1 };
+    enum { MAX_NODE = BANYAN_TECCL_NODES - 1 };
 
     return skip(&at, "Chunk ") && number(&at, BANYAN_TECCL_CHUNKS - 1, &flow->chunk) && skip(&at, " from ") &&
-           number(&at, MOST, &flow->owner) && skip(&at, " traveled over ") && number(&at, MOST, &flow->src) &&
-           skip(&at, "->") && number(&at, MOST, &flow->dst) && skip(&at, " in epoch ") &&
-           number(&at, INT_MAX - 1, &flow->epoch) && scan_via(&at, via, &flow->via_count) && !*at;
+           number(&at, MAX_NODE, &flow->owner) && skip(&at, " traveled over ") &&
+           number(&at, MAX_NODE, &flow->src) && skip(&at, "->") && number(&at, MAX_NODE, &flow->dst) &&
+           skip(&at, " in epoch ") && number(&at, INT_MAX - 1, &flow->epoch) &&
+           scan_via(&at, via, &flow->via_count) && !*at;
 }
 
 static banyan_status mark(reader *in, int node, int kind, size_t i)

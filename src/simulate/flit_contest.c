@@ -11,7 +11,7 @@
 #define NOBODY (UINT32_C(1) << 31)
 
 FLIT_INLINE void ask(const flit_output_lane *lanes, int count, int id, uint32_t open,
-                     uint32_t nearest[FLIT_MOST_LANES])
+                     uint32_t nearest[FLIT_MAX_LANES])
 {
     for (int v = 0; v < count; v++) {
         uint32_t places = ((uint32_t)(id - lanes[v].grant) & ~NOBODY) | (~open >> v & 1) << 31;
@@ -20,7 +20,7 @@ FLIT_INLINE void ask(const flit_output_lane *lanes, int count, int id, uint32_t 
     }
 }
 
-FLIT_INLINE uint32_t lanes_granted_to(int id, int count, const uint32_t granted[FLIT_MOST_LANES])
+FLIT_INLINE uint32_t lanes_granted_to(int id, int count, const uint32_t granted[FLIT_MAX_LANES])
 {
     uint32_t mine = 0;
 
@@ -33,7 +33,7 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
 {
     const uint64_t *waiting = flit_waiting_of(r, output, shape);
     int base = output << shape.shift, count = 1 << shape.shift, any = 0;
-    uint32_t granted[FLIT_MOST_LANES], asked = 0;
+    uint32_t granted[FLIT_MAX_LANES], asked = 0;
 
     for (int v = 0; v < count; v++)
         granted[v] = NOBODY;
@@ -64,8 +64,8 @@ FLIT_INLINE int contest(flit_fabric *f, flit_router *r, int output, int64_t now,
 /* The same where a set is one word: each lane has a mask of those that ask for it. */
 FLIT_INLINE int contest_in_word(flit_fabric *f, flit_router *r, int output, int64_t now, flit_shape shape)
 {
-    int base = output << shape.shift, granted[FLIT_MOST_LANES];
-    uint64_t asking[FLIT_MOST_LANES] = {0}, winners = 0;
+    int base = output << shape.shift, granted[FLIT_MAX_LANES];
+    uint64_t asking[FLIT_MAX_LANES] = {0}, winners = 0;
     uint32_t asked = 0, any_open = 0;
 
     for (uint64_t rest = *flit_waiting_of(r, output, shape); rest; rest &= rest - 1) {

@@ -14,7 +14,7 @@
 #include "simulate/flit_hop.h"
 #include "simulate/flit_switch.h"
 
-enum { MOST_DAYS = 1024, MOST_PLACES = 1 << 22 };
+enum { MAX_DAYS = 1024, MAX_PLACES = 1 << 22 };
 
 /* A power of two beyond the cycles from sending to coming, of flits and of credits. */
 static size_t days_for(const flit_fabric *f)
@@ -26,7 +26,7 @@ static size_t days_for(const flit_fabric *f)
         for (int i = 0; i < f->routers[v].input_count; i++)
             if (f->routers[v].inputs[i].credit_cycles + 2 > reach)
                 reach = f->routers[v].inputs[i].credit_cycles + 2;
-    while (days <= MOST_DAYS && (int64_t)days <= reach)
+    while (days <= MAX_DAYS && (int64_t)days <= reach)
         days *= 2;
     return days;
 }
@@ -50,8 +50,8 @@ int flit_cycle_suits(const flit_fabric *f)
         if (r->words > 1 || r->output_words > 1 || r->has_slow_link)
             return 0;
     }
-    return !f->settings.is_plain && days_for(f) <= MOST_DAYS &&
-           f->router_count < 1 << (32 - FLIT_PLACE_BITS) && days_for(f) * (count_ports(f) + 1) < MOST_PLACES;
+    return !f->settings.is_plain && days_for(f) <= MAX_DAYS &&
+           f->router_count < 1 << (32 - FLIT_PLACE_BITS) && days_for(f) * (count_ports(f) + 1) < MAX_PLACES;
 }
 
 static void give_places(flit_agenda *a, size_t days, size_t places)

@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Flits that a packet may wait for in any case. */
-#define LEAST_PATIENCE 1e7
+#define MIN_PATIENCE 1e7
 
 static int64_t earliest_wake(const flit_fabric *f)
 {
@@ -135,7 +135,7 @@ static double slowest_interval(const flit_fabric *f)
  * each has its turn once a lane. */
 static int64_t patience(const flit_fabric *f, const flit_job *job)
 {
-    double flits = LEAST_PATIENCE;
+    double flits = MIN_PATIENCE;
 
     if (f->settings.patience_cycles)
         return f->settings.patience_cycles;

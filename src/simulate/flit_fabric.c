@@ -207,7 +207,7 @@ banyan_status flit_fabric_create(const banyan_topology *topology, const banyan_f
     f->lane_count = settings->virtual_channels;
     while (1 << f->lane_shift < f->lane_count)
         f->lane_shift++;
-    f->all_lanes = ~UINT32_C(0) >> (FLIT_MOST_LANES - f->lane_count);
+    f->all_lanes = ~UINT32_C(0) >> (FLIT_MAX_LANES - f->lane_count);
     f->normal_port = settings->normal_rate > 0 ? settings->ports : -1;
     f->port_count = settings->ports + (settings->normal_rate > 0);
     f->router_count = topology->node_count;

@@ -8,7 +8,7 @@
 #include "simulate/flit_agenda.h"
 #include "simulate/flit_channel.h"
 
-enum { FLIT_MOST_LANES = 32 };
+enum { FLIT_MAX_LANES = 32 };
 
 typedef struct {
     int32_t path;
@@ -59,7 +59,7 @@ typedef struct {
     flit_line line;
     int32_t src;           /* node; the router's own for a port of its interface */
     int32_t credit_cycles; /* until a credit is back where it is needed */
-    int16_t turn;          /* the lane that goes first, below FLIT_MOST_LANES */
+    int16_t turn;          /* the lane that goes first, below FLIT_MAX_LANES */
     int16_t accept;        /* the output that goes first */
     int32_t best_output;   /* the one it accepts, in the cycle of the stamp */
     int64_t stamp;

@@ -189,7 +189,7 @@ FLIT_INLINE void forward(flit_fabric *f, flit_router *r, int id, int32_t count, 
     return_credits(f, r, input, lane, count, now, shape);
     r->outputs[output].grant = input + 1;
     r->inputs[input].accept = (int16_t)(output + 1);
-    r->inputs[input].turn = (int16_t)((v + 1) & (FLIT_MOST_LANES - 1));
+    r->inputs[input].turn = (int16_t)((v + 1) & (FLIT_MAX_LANES - 1));
     if (left == 0) {
         end_packet(r, id, now, shape);
     } else if (credits->here == 0 && !flit_credits_collect(credits, now + count)) {

@@ -12,7 +12,7 @@
 #include "core/alloc.h"
 #include "topology/routes.h"
 
-enum { MOST_WORKERS = 512 };
+enum { MAX_WORKERS = 512 };
 
 typedef struct {
     const banyan_topology *topology;
@@ -163,9 +163,9 @@ static banyan_status add_pairs(path_list *l, flit_normal *n, banyan_error *err)
     banyan_routes *routes = NULL;
     banyan_status status;
 
-    if (count > MOST_WORKERS)
+    if (count > MAX_WORKERS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "normal traffic is for at most %d workers, not %d",
-                           MOST_WORKERS, count);
+                           MAX_WORKERS, count);
     n->pair_first = banyan_alloc((size_t)count * (size_t)count + 1, sizeof *n->pair_first);
     n->worker_of = banyan_alloc((size_t)t->node_count, sizeof *n->worker_of);
     if (!n->pair_first || !n->worker_of)

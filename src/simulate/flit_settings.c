@@ -34,7 +34,7 @@ static banyan_status check_numbers(const banyan_flit_settings *s, banyan_error *
     const struct {
         const char *what;
         int64_t value, low, high;
-    } all[] = {{"the number of virtual channels", s->virtual_channels, 1, FLIT_MOST_LANES},
+    } all[] = {{"the number of virtual channels", s->virtual_channels, 1, FLIT_MAX_LANES},
                {"the buffer of a virtual channel, in flits,", s->buffer_flits, 0, 1 << 24},
                {"the bytes of a flit", s->flit_bytes, 1, 1 << 16},
                {"the bytes of a packet", s->packet_bytes, 1, 1 << 20},

@@ -9,9 +9,9 @@
 #include "simulate/engine.h"
 #include "simulate/paces.h"
 
-#define MOST_SLICES 512   /* of the vector, in such a trial */
-#define OUT_OF_STEP 1.01  /* times what rounds take, and slices are tried */
-#define MOST_TRIED 262144 /* transfers that are tried both whole and in slices */
+#define MAX_SLICES 512   /* of the vector, in such a trial */
+#define OUT_OF_STEP 1.01 /* times what rounds take, and slices are tried */
+#define MAX_TRIED 262144 /* transfers that are tried both whole and in slices */
 
 static banyan_status check_options(const banyan_fluid_options *options, banyan_error *err)
 {
@@ -169,7 +169,7 @@ static banyan_status try_slices(const setting *on, const banyan_fluid_options *o
     banyan_status status;
 
     sliced.slice_bytes =
-        on->bytes / MOST_SLICES > BANYAN_SLICE_BYTES ? on->bytes / MOST_SLICES : BANYAN_SLICE_BYTES;
+        on->bytes / MAX_SLICES > BANYAN_SLICE_BYTES ? on->bytes / MAX_SLICES : BANYAN_SLICE_BYTES;
     status = run(on, &sliced, &other, err);
     if (status)
         return status == BANYAN_UNSUPPORTED ? BANYAN_SUCCESS : status;
@@ -187,7 +187,7 @@ static banyan_status try_slices(const setting *on, const banyan_fluid_options *o
 static int may_try(const setting *on, const banyan_fluid_options *options, const banyan_fluid_result *result)
 {
     return !options->slice_bytes && !options->lockstep && options->service == BANYAN_SERVICE_TURNS &&
-           result->message_count == on->schedule->transfer_count && result->message_count <= MOST_TRIED;
+           result->message_count == on->schedule->transfer_count && result->message_count <= MAX_TRIED;
 }
 
 /* Slices may help where flows meet on a route of their own, and where the schedule took longer than its

@@ -10,7 +10,7 @@
 #include "simulate/paths.h"
 #include "simulate/simulate.h"
 
-#define NEARLY_FULL 1.03
+#define FULL_SLACK 1.03
 
 /* Transfers begin .. end-1. */
 static void load_links(const banyan_schedule *schedule, const banyan_paths *paths, size_t begin, size_t end,
@@ -45,11 +45,11 @@ static void count_full_links(const banyan_topology *topology, const banyan_paths
 {
     limits->full_links = limits->crowd = 0;
     for (int i = 0; i < topology->link_count; i++)
-        limits->full_links += load[i] / topology->links[i].bytes_per_s * NEARLY_FULL > stage;
+        limits->full_links += load[i] / topology->links[i].bytes_per_s * FULL_SLACK > stage;
     for (int i = 0; i < paths->first[paths->path_count]; i++) {
         int link = paths->link[i];
 
-        limits->crowd += load[link] / topology->links[link].bytes_per_s * NEARLY_FULL > stage;
+        limits->crowd += load[link] / topology->links[link].bytes_per_s * FULL_SLACK > stage;
     }
 }
 

@@ -126,7 +126,7 @@ banyan_status banyan_paths_find(const banyan_schedule *schedule, const banyan_to
 {
     finder f = {.paths = banyan_alloc(1, sizeof(banyan_paths)),
                 .first_capacity = 1,
-                .most_links = banyan_scale_is_large(topology) ? BANYAN_SCALE_MOST_HOPS : INT32_MAX};
+                .most_links = banyan_scale_is_large(topology) ? BANYAN_SCALE_MAX_HOPS : INT32_MAX};
     banyan_routes *routes = NULL;
     banyan_status status;
 

@@ -14,8 +14,8 @@
 #include "core/alloc.h"
 
 #define SLICE_BYTES ((double)BANYAN_SLICE_BYTES)
-#define GAIN 1.01         /* rounds must take this much longer before we cut */
-#define MOST_MESSAGES 4e6 /* beyond the transfers themselves, when we choose */
+#define GAIN 1.01        /* rounds must take this much longer before we cut */
+#define MAX_MESSAGES 4e6 /* beyond the transfers themselves, when we choose */
 
 typedef struct {
     double in_round_s, total_s;
@@ -110,7 +110,7 @@ static banyan_status choose(const banyan_schedule *schedule, const banyan_topolo
     if (times.rounds_s <= GAIN * times.busiest_s)
         *out = fmax(bytes, SLICE_BYTES);
     while (*out < bytes &&
-           count_messages(schedule, bytes, *out) > MOST_MESSAGES + (double)schedule->transfer_count)
+           count_messages(schedule, bytes, *out) > MAX_MESSAGES + (double)schedule->transfer_count)
         *out *= 2;
     return BANYAN_SUCCESS;
 }

@@ -12,7 +12,7 @@
 #include "topology/draw.h"
 #include "topology/layout.h"
 
-enum { MOST_NODES = 4096, MOST_LINES = 20000, MOST_CLASSES = 6, MOST_LABELS = 40, MOST_SINGLE_LABELS = 12 };
+enum { MAX_NODES = 4096, MAX_LINES = 20000, MAX_CLASSES = 6, MAX_LABELS = 40, MAX_SINGLE_LABELS = 12 };
 
 /* All cables with the same bandwidths between two boxes. */
 typedef struct {
@@ -30,15 +30,15 @@ typedef struct {
     const banyan_cables *cables;
     line *lines;
     int line_count;
-    class classes[MOST_CLASSES];
+    class classes[MAX_CLASSES];
     int class_count;
     int has_more_classes;
     double bows_above, bows_below; /* room for cables between boxes of one row */
     banyan_text text;
 } picture;
 
-static const char *const class_colours[MOST_CLASSES] = {"#009e73", "#cc79a7", "#d55e00",
-                                                        "#56b4e9", "#e69f00", "#0072b2"};
+static const char *const class_colours[MAX_CLASSES] = {"#009e73", "#cc79a7", "#d55e00",
+                                                       "#56b4e9", "#e69f00", "#0072b2"};
 
 static int by_ends(const void *a, const void *b)
 {
@@ -94,7 +94,7 @@ static void find_lines(picture *p)
     for (int i = 0; i < p->line_count; i++) {
         if (i && !by_bandwidth(&p->lines[i], &p->lines[i - 1]))
             continue;
-        if (p->class_count < MOST_CLASSES)
+        if (p->class_count < MAX_CLASSES)
             p->classes[p->class_count++] = (class){p->lines[i].high, p->lines[i].low};
         else
             p->has_more_classes = 1;
@@ -207,7 +207,7 @@ static void add_labels(picture *p)
 {
     double font = p->layout.font;
 
-    if (p->layout.kind != BANYAN_LAYOUT_LAYERS || p->line_count > MOST_LABELS)
+    if (p->layout.kind != BANYAN_LAYOUT_LAYERS || p->line_count > MAX_LABELS)
         return;
     for (int i = 0; i < p->line_count; i++) {
         const line *l = &p->lines[i];
@@ -220,7 +220,7 @@ static void add_labels(picture *p)
         /* A cable past other switches has no place of its own for one. */
         if (b->row > a->row + 1)
             continue;
-        if (a->row >= b->row || (l->count == 1 && (!a->row || p->line_count > MOST_SINGLE_LABELS)))
+        if (a->row >= b->row || (l->count == 1 && (!a->row || p->line_count > MAX_SINGLE_LABELS)))
             continue;
         banyan_text_add(&p->text, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" font-size=\"%.0f\">",
                         a->x + share * (b->x - a->x), top + share * (b->y - top) + font * 0.35, font * 0.85);
@@ -427,9 +427,9 @@ static banyan_status draw(picture *p, banyan_error *err)
     if (!p->lines)
         return banyan_fail_memory(err);
     find_lines(p);
-    if (p->line_count > MOST_LINES)
+    if (p->line_count > MAX_LINES)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "%s has %d cables to draw; a picture holds at most %d",
-                           topology->name, p->line_count, MOST_LINES);
+                           topology->name, p->line_count, MAX_LINES);
     write_picture(p);
     return BANYAN_SUCCESS;
 }
@@ -441,9 +441,9 @@ banyan_status banyan_topology_draw_svg(const banyan_topology *topology, char **o
     banyan_status status;
 
     *out = NULL;
-    if (topology->node_count > MOST_NODES)
+    if (topology->node_count > MAX_NODES)
         return banyan_fail(err, BANYAN_UNSUPPORTED, "%s has %d nodes; a picture holds at most %d",
-                           topology->name, topology->node_count, MOST_NODES);
+                           topology->name, topology->node_count, MAX_NODES);
     status = banyan_cables_find(topology, &cables, err);
     if (status)
         return status;

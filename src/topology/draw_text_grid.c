@@ -12,7 +12,7 @@
 #include "core/alloc.h"
 #include "topology/draw_text.h"
 
-enum { MOST_COLUMNS = 20, MOST_ROWS = 40, MOST_SLICES = 8, MOST_ODD = 12, TAIL = 2 };
+enum { MAX_COLUMNS = 20, MAX_ROWS = 40, MAX_SLICES = 8, MAX_ODD = 12, TAIL = 2 };
 
 typedef struct {
     const banyan_cables *cables;
@@ -91,7 +91,7 @@ static void add_uprights(const sheet *page, int base, int row, int d)
         return;
     banyan_text_add(page->text, "   ");
     for (int c = 0; c < page->columns; c++) {
-        if (!is_shown(c, page->columns, MOST_COLUMNS)) {
+        if (!is_shown(c, page->columns, MAX_COLUMNS)) {
             banyan_text_add(page->text, "%s", skipped++ ? "" : "    ");
             continue;
         }
@@ -112,7 +112,7 @@ static void add_row(const sheet *page, int base, int row)
         int i = base + row * page->columns + c;
         const char *name = banyan_topology_node_name(topology, topology->workers[i]);
 
-        if (!is_shown(c, page->columns, MOST_COLUMNS)) {
+        if (!is_shown(c, page->columns, MAX_COLUMNS)) {
             banyan_text_add(page->text, "%s", skipped++ ? "" : "⋯ ─ ");
             continue;
         }
@@ -132,7 +132,7 @@ static void add_slice(const sheet *page, int slice)
     if (closed)
         add_uprights(page, base, page->rows - 1, d);
     for (int row = 0; row < page->rows && !page->text->failed; row++) {
-        if (!is_shown(row, page->rows, MOST_ROWS)) {
+        if (!is_shown(row, page->rows, MAX_ROWS)) {
             banyan_text_add(page->text, "%s", skipped++ ? "" : "    ⋮\n");
             continue;
         }
@@ -172,7 +172,7 @@ static void add_odd(const sheet *page)
             int neighbour;
             const banyan_cable *cable = step_up(page, i, d, &neighbour);
 
-            if (neighbour < 0 || (cable && banyan_cables_alike(cable, &page->usual)) || odd++ >= MOST_ODD)
+            if (neighbour < 0 || (cable && banyan_cables_alike(cable, &page->usual)) || odd++ >= MAX_ODD)
                 continue;
             banyan_text_add(page->text, "  %s ", cable ? "╌" : "╳");
             add_pair(page, i, neighbour);
@@ -181,8 +181,8 @@ static void add_odd(const sheet *page)
                 banyan_cables_add_label(page->text, cable);
             banyan_text_add(page->text, "%s\n", cable ? "" : "is missing");
         }
-    if (odd > MOST_ODD)
-        banyan_text_add(page->text, "  … and %d more that differ\n", odd - MOST_ODD);
+    if (odd > MAX_ODD)
+        banyan_text_add(page->text, "  … and %d more that differ\n", odd - MAX_ODD);
 }
 
 /* Whether every cable is one between neighbours on the grid. */
@@ -232,13 +232,13 @@ int banyan_draw_text_grid(const banyan_cables *cables, banyan_text *text)
 
         page.width = length > page.width ? length : page.width;
     }
-    for (int slice = 0; slice < page.slices && slice < MOST_SLICES; slice++) {
+    for (int slice = 0; slice < page.slices && slice < MAX_SLICES; slice++) {
         if (page.slices > 1)
             add_slice_title(&page, slice);
         add_slice(&page, slice);
     }
-    if (page.slices > MOST_SLICES)
-        banyan_text_add(text, "  … and %d more slices\n", page.slices - MOST_SLICES);
+    if (page.slices > MAX_SLICES)
+        banyan_text_add(text, "  … and %d more slices\n", page.slices - MAX_SLICES);
     add_notes(&page);
     return 1;
 }

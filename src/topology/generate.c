@@ -88,14 +88,14 @@ void banyan_generator_name(char out[16], const char *prefix, int number)
 int banyan_generator_fits(const banyan_generator_request *request, banyan_topology_builder *builder,
                           double workers, double links)
 {
-    if (workers > BANYAN_GENERATOR_MOST_WORKERS)
+    if (workers > BANYAN_GENERATOR_MAX_WORKERS)
         banyan_topology_builder_fail(builder, BANYAN_INVALID_ARGUMENT,
                                      "%s would have %.15g workers; the most is %d", request->spec, workers,
-                                     BANYAN_GENERATOR_MOST_WORKERS);
-    else if (links > BANYAN_GENERATOR_MOST_LINKS)
+                                     BANYAN_GENERATOR_MAX_WORKERS);
+    else if (links > BANYAN_GENERATOR_MAX_LINKS)
         banyan_topology_builder_fail(builder, BANYAN_INVALID_ARGUMENT,
                                      "%s would have %.15g links; the most is %d", request->spec, links,
-                                     BANYAN_GENERATOR_MOST_LINKS);
+                                     BANYAN_GENERATOR_MAX_LINKS);
     else
         return 1;
     return 0;
@@ -126,11 +126,11 @@ int banyan_generator_whole_tail(const banyan_generator_request *request, banyan_
 
     if (!request->shape.has_tail)
         return fallback;
-    if (tail == floor(tail) && tail <= BANYAN_GENERATOR_MOST_WORKERS)
+    if (tail == floor(tail) && tail <= BANYAN_GENERATOR_MAX_WORKERS)
         return (int)tail;
     banyan_topology_builder_fail(builder, BANYAN_INVALID_ARGUMENT,
                                  "%s: %.15g is not a whole number between 1 and %d", request->spec, tail,
-                                 BANYAN_GENERATOR_MOST_WORKERS);
+                                 BANYAN_GENERATOR_MAX_WORKERS);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #include "topology/generator.h"
 
 /* The largest Q whose 2 Q^2 routers can have a worker each. */
-#define MOST_Q 181
+#define MAX_Q 181
 
 static int is_odd_prime(int q)
 {
@@ -40,7 +40,7 @@ static int find_primitive_root(int q)
 }
 
 /* Marks X in in_x[0][0 .. q) and X' in in_x[1][0 .. q). */
-static void mark_differences(int q, char in_x[2][MOST_Q])
+static void mark_differences(int q, char in_x[2][MAX_Q])
 {
     int root = find_primitive_root(q), half = (q + 1) / 4 * 2, power = 1;
 
@@ -57,7 +57,7 @@ static void join_routers(const banyan_generator_request *request, banyan_topolog
                          int first)
 {
     const banyan_generator_settings *settings = &request->settings;
-    char in_x[2][MOST_Q] = {{0}};
+    char in_x[2][MAX_Q] = {{0}};
 
     mark_differences(q, in_x);
     for (int half = 0; half < 2; half++)

@@ -13,8 +13,8 @@
 #include "topology/build.h"
 #include "topology/generate.h"
 
-#define BANYAN_GENERATOR_MOST_WORKERS 65536
-#define BANYAN_GENERATOR_MOST_LINKS 4194304
+#define BANYAN_GENERATOR_MAX_WORKERS 65536
+#define BANYAN_GENERATOR_MAX_LINKS 4194304
 
 /* '2x2+3x4:5': three parts, of which the second is a list of two, and a number at the end. */
 typedef struct {

@@ -25,7 +25,7 @@
 #include "topology/names.h"
 #include "topology/scan.h"
 
-enum { MAX_DEVICES = 1024, MOST_NVLINKS = 18 };
+enum { MAX_DEVICES = 1024, MAX_NVLINKS = 18 };
 
 /* Where two devices meet, the nearest first; a cell of NV# holds NVLINK + #. */
 enum { SELF, PIX, PXB, PHB, NODE, SYS, LEVELS, UNSAID = LEVELS, NVLINK = 16 };
@@ -164,7 +164,7 @@ static int read_cell(banyan_word word)
         if (banyan_word_is(word, words[i].word))
             return words[i].level;
     if (banyan_word_begins(word, "NV") &&
-        banyan_word_integer((banyan_word){word.at + 2, word.length - 2}, MOST_NVLINKS, &links) && links > 0)
+        banyan_word_integer((banyan_word){word.at + 2, word.length - 2}, MAX_NVLINKS, &links) && links > 0)
         return NVLINK + links;
     return -1;
 }
@@ -355,7 +355,7 @@ static int has_nvswitch(const matrix *in)
 
         for (int j = 0; j < in->count; j++)
             links += nvlinks(in, i, j);
-        if (links > MOST_NVLINKS)
+        if (links > MAX_NVLINKS)
             return 1;
     }
     return 0;

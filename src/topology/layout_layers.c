@@ -16,7 +16,7 @@
 #include "topology/layout.h"
 
 /* Up to that many workers stand side by side, each for itself. */
-enum { MOST_SINGLE = 20 };
+enum { MAX_SINGLE = 20 };
 
 typedef struct {
     banyan_layout *layout;
@@ -183,7 +183,7 @@ static void make_boxes(layers *l)
 {
     banyan_layout *layout = l->layout;
     const banyan_topology *topology = layout->cables->topology;
-    int together = topology->worker_count > MOST_SINGLE, used = 0, largest = 1, columns, blocks;
+    int together = topology->worker_count > MAX_SINGLE, used = 0, largest = 1, columns, blocks;
 
     layout->box_count = 0;
     for (int v = 0; v < topology->node_count; v++)
@@ -223,7 +223,7 @@ static void place_workers(layers *l)
     int last_owner = -2;
 
     for (int b = 0; b < layout->box_count && !layout->boxes[b].row; b++)
-        l->crowded = b >= 2 * MOST_SINGLE;
+        l->crowded = b >= 2 * MAX_SINGLE;
     for (int b = 0; b < layout->box_count && !layout->boxes[b].row; b++) {
         banyan_layout_box *box = &layout->boxes[b];
         int owner = l->owner[layout->members[box->first]];
@@ -292,7 +292,7 @@ static void place_row(layers *l, int row)
 static void place_heights(layers *l)
 {
     banyan_layout *layout = l->layout;
-    int is_packed = layout->cables->topology->worker_count > MOST_SINGLE;
+    int is_packed = layout->cables->topology->worker_count > MAX_SINGLE;
     double rise = fmax(5.5 * layout->font, fmin(layout->width / 6, 26 * layout->font));
     double first = is_packed ? 4.5 * layout->font : fmin(rise, 9 * layout->font); /* workers to row 1 */
     double workers = 2.5 * layout->font + first + (l->top - 1) * rise;

@@ -3,7 +3,7 @@
  *
  *   cluster.json             a file (also one of the forms of import.h; '-' is standard input)
  *   cluster.json,down=g3-s0  the same, damaged
- *   torus:4x4,gbps=10        a generator, where no file is called so
+ *   torus:4x4,gbps=10        a generator, where no file has that name
  *
  * File names may hold commas: the longest beginning that names a file, cut at a comma, is the file. */
 #include <ctype.h>

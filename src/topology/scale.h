@@ -14,17 +14,17 @@ enum {
 
     /* Nothing is planned or bounded beyond: a minute and 4 GiB would not do. Switches count as nodes, so that
      * each worker can have a host, a bridge and an adapter of its own. */
-    BANYAN_SCALE_MOST_WORKERS = 16384,
-    BANYAN_SCALE_MOST_NODES = 4 * BANYAN_SCALE_MOST_WORKERS,
+    BANYAN_SCALE_MAX_WORKERS = 16384,
+    BANYAN_SCALE_MAX_NODES = 4 * BANYAN_SCALE_MAX_WORKERS,
 
     /* Pieces that the transfers of a schedule for a large network may move, each counted every time: as many
      * as a ring of the most searched workers moves. At the most workers that is 64 trees up and down. */
-    BANYAN_SCALE_MOST_MOVES = 2 * BANYAN_SCALE_SEARCHED_WORKERS * BANYAN_SCALE_SEARCHED_WORKERS,
+    BANYAN_SCALE_MAX_MOVES = 2 * BANYAN_SCALE_SEARCHED_WORKERS * BANYAN_SCALE_SEARCHED_WORKERS,
 
     /* Links on the paths of such a schedule, counted once for every pair of nodes: 16 for each move. A
      * simulation keeps them in 16 bytes each, 512 MiB. Only networks of very many hops, such as rings,
      * have more. */
-    BANYAN_SCALE_MOST_HOPS = 16 * BANYAN_SCALE_MOST_MOVES
+    BANYAN_SCALE_MAX_HOPS = 16 * BANYAN_SCALE_MAX_MOVES
 };
 
 /* More workers than are searched. */

@@ -22,11 +22,11 @@ static banyan_status read_size(const char *text, const char **cursor, int *out, 
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': expected a whole number at '%s'", text,
                            start);
     for (; isdigit((unsigned char)**cursor); ++*cursor)
-        if (value <= BANYAN_GENERATOR_MOST_WORKERS)
+        if (value <= BANYAN_GENERATOR_MAX_WORKERS)
             value = 10 * value + (**cursor - '0');
-    if (value < 1 || value > BANYAN_GENERATOR_MOST_WORKERS)
+    if (value < 1 || value > BANYAN_GENERATOR_MAX_WORKERS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "shape '%s': %.*s is not between 1 and %d", text,
-                           (int)(*cursor - start), start, BANYAN_GENERATOR_MOST_WORKERS);
+                           (int)(*cursor - start), start, BANYAN_GENERATOR_MAX_WORKERS);
     *out = (int)value;
     return BANYAN_SUCCESS;
 }

@@ -35,7 +35,7 @@ banyan_status banyan_cost_linear(double start_s, double s_per_byte, double gamma
     out->point_count = 0;
     out->gamma = gamma;
     out->speed[0] = 1;
-    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++)
+    for (int c = 1; c <= BANYAN_MAX_STREAMS; c++)
         out->speed[c] = out->s_per_byte / fmax(pow(gamma, log2((double)c)) * s_per_byte, c * link_s_per_byte);
     return BANYAN_SUCCESS;
 }
@@ -86,15 +86,15 @@ banyan_status banyan_cost_fit(const double *bytes, const double *seconds, int co
 
 banyan_status banyan_cost_set_speeds(banyan_cost *cost, const double *speeds, int count, banyan_error *err)
 {
-    if (count < 1 || count > BANYAN_MOST_STREAMS)
+    if (count < 1 || count > BANYAN_MAX_STREAMS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d speeds are not 1 to %d", count,
-                           BANYAN_MOST_STREAMS);
+                           BANYAN_MAX_STREAMS);
     for (int i = 0; i < count; i++)
         if (!is_number_above(speeds[i], 0))
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "speed %g of each of %d is not above 0",
                                speeds[i], i + 1);
     /* Measurements scatter; that more company makes one faster is never meant. */
-    for (int c = 2; c <= BANYAN_MOST_STREAMS; c++) {
+    for (int c = 2; c <= BANYAN_MAX_STREAMS; c++) {
         double speed = c <= count ? speeds[c - 1] / speeds[0] : cost->speed[count] * count / c;
 
         cost->speed[c] = fmin(speed, cost->speed[c - 1]);

@@ -37,9 +37,9 @@ double banyan_cost_seconds(const banyan_cost *cost, double bytes)
 
 static banyan_status check_points(const double *bytes, const double *seconds, int count, banyan_error *err)
 {
-    if (count < 2 || count > BANYAN_MOST_POINTS)
+    if (count < 2 || count > BANYAN_MAX_POINTS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "a table has 2 to %d sizes, not %d",
-                           BANYAN_MOST_POINTS, count);
+                           BANYAN_MAX_POINTS, count);
     for (int i = 0; i < count; i++) {
         if (!isfinite(seconds[i]) || !(seconds[i] > 0))
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%g bytes in %g s", bytes[i], seconds[i]);
@@ -133,16 +133,16 @@ static int scan(const char **text, double *first, double *second, int most)
 
 banyan_status banyan_cost_parse_table(const char *text, banyan_cost *out, banyan_error *err)
 {
-    double bytes[BANYAN_MOST_POINTS], seconds[BANYAN_MOST_POINTS], speeds[BANYAN_MOST_STREAMS] = {1};
+    double bytes[BANYAN_MAX_POINTS], seconds[BANYAN_MAX_POINTS], speeds[BANYAN_MAX_STREAMS] = {1};
     const char *rest = text + strlen("table:");
-    int count = scan(&rest, bytes, seconds, BANYAN_MOST_POINTS), speed_count = 0;
+    int count = scan(&rest, bytes, seconds, BANYAN_MAX_POINTS), speed_count = 0;
     banyan_status status;
 
     if (!count)
         return bad_table(text, err);
     if (*rest == ';') {
         rest++;
-        speed_count = scan(&rest, speeds + 1, NULL, BANYAN_MOST_STREAMS - 1);
+        speed_count = scan(&rest, speeds + 1, NULL, BANYAN_MAX_STREAMS - 1);
         if (!speed_count || *rest)
             return bad_table(text, err);
     }
@@ -166,7 +166,7 @@ banyan_status banyan_cost_format(const banyan_cost *cost, char **out, banyan_err
         banyan_text_add(&text, "=");
         banyan_text_add_number(&text, banyan_cost_seconds(cost, bytes));
     }
-    for (int c = 2; c <= BANYAN_MOST_STREAMS; c++) {
+    for (int c = 2; c <= BANYAN_MAX_STREAMS; c++) {
         banyan_text_add(&text, "%s", c > 2 ? "," : ";");
         banyan_text_add_number(&text, cost->speed[c]);
     }

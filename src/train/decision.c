@@ -43,9 +43,9 @@ banyan_status banyan_grouping_units_init(banyan_grouping_units *units, const ban
     memset(units, 0, sizeof *units);
     for (int t = 0; t < model->tensor_count; t++) {
         count += count_parts(&model->tensors[t], most_bytes);
-        if (count > BANYAN_MOST_TENSORS)
+        if (count > BANYAN_MAX_TENSORS)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "split at %zu bytes, %s has more than %d parts",
-                               most_bytes, model->name, BANYAN_MOST_TENSORS);
+                               most_bytes, model->name, BANYAN_MAX_TENSORS);
     }
     units->count = (int)count;
     units->parts = banyan_alloc(count, sizeof *units->parts);

@@ -9,7 +9,7 @@
 #include "train/decision.h"
 
 #define CYCLE_S 5e-3
-#define MOST_BYTES (64 << 20)
+#define MAX_BYTES (64 << 20)
 
 static banyan_status decide(const banyan_train_problem *problem, banyan_decision *decision, banyan_error *err)
 {
@@ -27,7 +27,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
             tick_s = cuts->cuts[cuts->count - 1].release_s;
         i++;
         while (i < units->count && units->ready_s[i] <= tick_s &&
-               units->bytes_before[i + 1] - before <= MOST_BYTES)
+               units->bytes_before[i + 1] - before <= MAX_BYTES)
             i++;
         banyan_grouping_cuts_add(cuts, i, decision->streams - 1);
         cuts->cuts[cuts->count - 1].release_s = tick_s;

@@ -55,9 +55,9 @@ static banyan_status read_head(const banyan_json *root, int *streams, banyan_err
     if (!banyan_json_get_integer(banyan_json_field(root, "version"), &version) || version != 1)
         return banyan_fail(err, BANYAN_VERSION_MISMATCH, "a grouping of a version other than 1");
     if (!banyan_json_get_integer(banyan_json_field(root, "streams"), &number) || number < 1 ||
-        number > BANYAN_MOST_STREAMS)
+        number > BANYAN_MAX_STREAMS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"streams\" should be a number from 1 to %d",
-                           BANYAN_MOST_STREAMS);
+                           BANYAN_MAX_STREAMS);
     *streams = (int)number;
     return BANYAN_SUCCESS;
 }
@@ -145,9 +145,9 @@ static banyan_status read_grouping(const banyan_json *root, const banyan_model *
     size_t part_count = banyan_json_count(parts), group_count = banyan_json_count(groups);
     banyan_status status;
 
-    if (part_count < 1 || part_count > BANYAN_MOST_TENSORS || banyan_json_kind(parts) != BANYAN_JSON_ARRAY)
+    if (part_count < 1 || part_count > BANYAN_MAX_TENSORS || banyan_json_kind(parts) != BANYAN_JSON_ARRAY)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"parts\" should be an array of 1 to %d",
-                           BANYAN_MOST_TENSORS);
+                           BANYAN_MAX_TENSORS);
     if (group_count < 1 || group_count > part_count || banyan_json_kind(groups) != BANYAN_JSON_ARRAY)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "\"groups\" should be an array of 1 to %zu",
                            part_count);

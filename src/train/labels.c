@@ -17,7 +17,7 @@
 #include "core/alloc.h"
 #include "train/search.h"
 
-#define MOST_LABELS 400000 /* some 100 MB; then the search ends with what it has */
+#define MAX_LABELS 400000 /* some 100 MB; then the search ends with what it has */
 
 typedef struct {
     banyan_traffic traffic;
@@ -65,7 +65,7 @@ static int dominates(const dynamics *in, const banyan_traffic *a, const banyan_t
 
     if (a->now_s > b->now_s)
         return 0;
-    banyan_traffic_wait(&left, in->search->cost, b->now_s, BANYAN_MOST_STREAMS, NULL);
+    banyan_traffic_wait(&left, in->search->cost, b->now_s, BANYAN_MAX_STREAMS, NULL);
     if (left.count > right.count)
         return 0;
     sort_flights(&left);
@@ -157,7 +157,7 @@ static banyan_status expand(dynamics *in, int place, int parent, banyan_error *e
             banyan_traffic_send_units(&made.traffic, in->search->cost, in->search->units, end_of(in, place),
                                       end_of(in, to), level);
             made.score_s = score(in, &made.traffic, to);
-            if (made.score_s >= in->search->best_s || in->label_count >= MOST_LABELS)
+            if (made.score_s >= in->search->best_s || in->label_count >= MAX_LABELS)
                 continue;
             status = add(in, &made, err);
             if (status)

@@ -15,12 +15,12 @@
 #include "core/alloc.h"
 #include "train/train.h"
 
-enum { NAME, ELEMENTS, T_B, WANTED, MOST_COLUMNS = 64 };
+enum { NAME, ELEMENTS, T_B, WANTED, MAX_COLUMNS = 64 };
 
 static const char *const wanted[WANTED] = {"name", "elements", "t_b"};
 
-#define MOST_ELEMENTS 1e12 /* in one tensor */
-#define MOST_BYTES 1e15    /* in all */
+#define MAX_ELEMENTS 1e12 /* in one tensor */
+#define MAX_BYTES 1e15    /* in all */
 
 typedef struct {
     const char *begin;
@@ -32,7 +32,7 @@ typedef struct {
     int number; /* of the line just read */
     int column_count;
     int column[WANTED];
-    word words[MOST_COLUMNS];
+    word words[MAX_COLUMNS];
     int word_count;
 } reader;
 
@@ -66,13 +66,13 @@ static int read_line(reader *in)
             continue;
         begin = line.begin;
         stop = line.begin + line.length;
-        for (in->word_count = 0; begin && in->word_count < MOST_COLUMNS;) {
+        for (in->word_count = 0; begin && in->word_count < MAX_COLUMNS;) {
             const char *comma = memchr(begin, ',', (size_t)(stop - begin));
 
             in->words[in->word_count++] = trim(begin, comma ? comma : stop);
             begin = comma ? comma + 1 : NULL;
         }
-        return begin ? MOST_COLUMNS + 1 : in->word_count;
+        return begin ? MAX_COLUMNS + 1 : in->word_count;
     }
     return 0;
 }
@@ -83,9 +83,9 @@ static banyan_status read_header(reader *in, banyan_error *err)
     if (!in->column_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "there is no header: the first line must name the columns name, elements and t_b");
-    if (in->column_count > MOST_COLUMNS)
+    if (in->column_count > MAX_COLUMNS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: more than %d columns", in->number,
-                           MOST_COLUMNS);
+                           MAX_COLUMNS);
     for (int w = 0; w < WANTED; w++) {
         in->column[w] = -1;
         for (int i = 0; i < in->column_count; i++)
@@ -138,12 +138,12 @@ static banyan_status read_tensor(reader *in, int element_bytes, banyan_model *mo
     if (!name.length || memchr(name.begin, '"', name.length) || memchr(name.begin, '\0', name.length))
         return bad_value(in, NAME, "a name (quotes are not understood)", err);
     if (!scan_number(in->words[in->column[ELEMENTS]], &elements) || elements != floor(elements) ||
-        elements < 1 || elements > MOST_ELEMENTS)
+        elements < 1 || elements > MAX_ELEMENTS)
         return bad_value(in, ELEMENTS, "a whole number from 1 to 1e12", err);
     if (!scan_number(in->words[in->column[T_B]], &seconds) || seconds < 0 || seconds > 3600)
         return bad_value(in, T_B, "a time from 0 to 3600 seconds", err);
     *total_bytes += elements * element_bytes;
-    if (*total_bytes > MOST_BYTES)
+    if (*total_bytes > MAX_BYTES)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: the model has more than 1e15 bytes",
                            in->number);
     tensor->name = banyan_alloc(name.length + 1, 1);
@@ -165,9 +165,9 @@ static banyan_status read_tensors(reader *in, int element_bytes, banyan_model *m
     banyan_status status = BANYAN_SUCCESS;
 
     while (!status && read_line(in)) {
-        if (model->tensor_count == BANYAN_MOST_TENSORS)
+        if (model->tensor_count == BANYAN_MAX_TENSORS)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "line %d: more than %d tensors", in->number,
-                               BANYAN_MOST_TENSORS);
+                               BANYAN_MAX_TENSORS);
         if (!banyan_grow(&tensors, (size_t)model->tensor_count, &capacity, sizeof *model->tensors))
             return banyan_fail_memory(err);
         model->tensors = tensors;

@@ -14,7 +14,7 @@
 #include "core/alloc.h"
 #include "train/search.h"
 
-enum { MOST_OWN_STREAMS = 4, EXACT_GROUPINGS = 100000, PLACES = 56, WIDTH = 12 };
+enum { MAX_OWN_STREAMS = 4, EXACT_GROUPINGS = 100000, PLACES = 56, WIDTH = 12 };
 
 #define STEPS 120000L           /* of local search, for the number of streams that is taken: some 15 ms */
 #define STEPS_TO_COMPARE 20000L /* for each number, while one is looked for */
@@ -183,9 +183,9 @@ static banyan_status refine(const banyan_train_problem *problem, candidate *foun
 /* The smallest number of streams that comes near enough to the best of all numbers. */
 static banyan_status find_number(const banyan_train_problem *problem, candidate *out, banyan_error *err)
 {
-    candidate found[MOST_OWN_STREAMS];
-    int most = problem->most_streams && problem->most_streams < MOST_OWN_STREAMS ? problem->most_streams
-                                                                                 : MOST_OWN_STREAMS;
+    candidate found[MAX_OWN_STREAMS];
+    int most = problem->most_streams && problem->most_streams < MAX_OWN_STREAMS ? problem->most_streams
+                                                                                : MAX_OWN_STREAMS;
     int count = 0, best = 0, chosen = 0;
     banyan_status status = BANYAN_SUCCESS;
 

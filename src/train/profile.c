@@ -25,9 +25,9 @@ static int by_ready(const void *a, const void *b)
 static banyan_status check(int count, const char *const *names, const size_t *bytes, const double *ready_s,
                            double backward_s, banyan_error *err)
 {
-    if (count < 1 || count > BANYAN_MOST_TENSORS)
+    if (count < 1 || count > BANYAN_MAX_TENSORS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d tensors are not 1 to %d", count,
-                           BANYAN_MOST_TENSORS);
+                           BANYAN_MAX_TENSORS);
     for (int i = 0; i < count; i++) {
         if (!bytes[i] || bytes[i] > (size_t)1 << 50)
             return banyan_fail(err, BANYAN_INVALID_ARGUMENT,

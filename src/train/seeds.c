@@ -8,7 +8,7 @@
 
 #include "train/search.h"
 
-#define CLOSE_ENOUGH 1e-5 /* of the goal */
+#define GOAL_TOLERANCE 1e-5 /* of the goal */
 
 void banyan_search_offer(banyan_search *search, const banyan_grouping_cuts *cuts)
 {
@@ -22,7 +22,7 @@ void banyan_search_offer(banyan_search *search, const banyan_grouping_cuts *cuts
 
 int banyan_search_is_done(const banyan_search *search)
 {
-    return search->best_s <= search->goal_s * (1 + CLOSE_ENOUGH);
+    return search->best_s <= search->goal_s * (1 + GOAL_TOLERANCE);
 }
 
 static void send_all_ready(const banyan_search *search, double least_bytes, banyan_grouping_cuts *out)

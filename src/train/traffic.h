@@ -15,7 +15,7 @@ typedef struct {
 typedef struct {
     double now_s;
     int count;
-    banyan_flight flights[BANYAN_MOST_STREAMS]; /* in the order of their starts */
+    banyan_flight flights[BANYAN_MAX_STREAMS]; /* in the order of their starts */
 } banyan_traffic;
 
 /* Lets time pass until it is until_s or later and at most this many are in flight. ends_s, by group, may be

@@ -41,12 +41,12 @@ static banyan_status check(const banyan_train_problem *problem, banyan_error *er
 {
     const banyan_model *model = problem->model;
 
-    if (problem->streams < 0 || problem->streams > BANYAN_MOST_STREAMS)
+    if (problem->streams < 0 || problem->streams > BANYAN_MAX_STREAMS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%d all-reduces at a time are not from 1 to %d",
-                           problem->streams, BANYAN_MOST_STREAMS);
-    if (model->tensor_count < 1 || model->tensor_count > BANYAN_MOST_TENSORS)
+                           problem->streams, BANYAN_MAX_STREAMS);
+    if (model->tensor_count < 1 || model->tensor_count > BANYAN_MAX_TENSORS)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "%s has %d tensors, not 1 to %d", model->name,
-                           model->tensor_count, BANYAN_MOST_TENSORS);
+                           model->tensor_count, BANYAN_MAX_TENSORS);
     for (int i = 0; i < model->tensor_count; i++) {
         double ready_s = model->tensors[i].ready_s, before_s = i ? model->tensors[i - 1].ready_s : 0;
 

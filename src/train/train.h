@@ -19,8 +19,8 @@
 #include "core/status.h"
 #include "train/chakra.h"
 
-#define BANYAN_MOST_STREAMS 8
-#define BANYAN_MOST_TENSORS 16384
+#define BANYAN_MAX_STREAMS 8
+#define BANYAN_MAX_TENSORS 16384
 
 /* ---- What backward yields. */
 
@@ -55,20 +55,20 @@ void banyan_model_destroy(banyan_model *model); /* accepts NULL */
 /* ---- What the network asks for: t(m) = start_s + work(m) alone, work being m s_per_byte, or what a table
  * says; while c are on the wire at a time each proceeds at speed[c] of that. */
 
-#define BANYAN_MOST_POINTS 24
+#define BANYAN_MAX_POINTS 24
 
 typedef struct {
     double bytes, work_s;
 } banyan_cost_point;
 
 typedef struct {
-    double start_s;                               /* start-up: takes time but no bandwidth */
-    double s_per_byte;                            /* the line, or the one that comes nearest to the table */
-    double least_s_per_byte;                      /* no size takes less work a byte */
-    double gamma;                                 /* slow-down of each of two, as the paper's rules see it */
-    double speed[BANYAN_MOST_STREAMS + 1];        /* speed[1] = 1; never increases; [0] is unused */
-    int point_count;                              /* 0: a line */
-    banyan_cost_point points[BANYAN_MOST_POINTS]; /* ascending; straight between, from nothing at 0 bytes */
+    double start_s;                              /* start-up: takes time but no bandwidth */
+    double s_per_byte;                           /* the line, or the one that comes nearest to the table */
+    double least_s_per_byte;                     /* no size takes less work a byte */
+    double gamma;                                /* slow-down of each of two, as the paper's rules see it */
+    double speed[BANYAN_MAX_STREAMS + 1];        /* speed[1] = 1; never increases; [0] is unused */
+    int point_count;                             /* 0: a line */
+    banyan_cost_point points[BANYAN_MAX_POINTS]; /* ascending; straight between, from nothing at 0 bytes */
 } banyan_cost;
 
 /* gamma: each of two takes gamma times as long per byte, each of c gamma^log2(c) times; link_s_per_byte: what

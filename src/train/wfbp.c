@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train/wfbp.c: wait-free backpropagation: one all-reduce a tensor, as soon as it is ready.
+/* train/wfbp.c: wait-free backpropagation: one all-reduce per tensor, as soon as it is ready.
  *
  *     [1][2][3][4]...        L start-ups: cheap where start-up is cheap, ruinous where tensors are small
  */
@@ -16,7 +16,7 @@ static banyan_status decide(const banyan_train_problem *problem, banyan_decision
 
 const banyan_policy banyan_policy_wfbp = {
     .name = "wfbp",
-    .summary = "one all-reduce a tensor, as soon as it is ready",
+    .summary = "one all-reduce per tensor, as soon as it is ready",
     .paper = "Zhang et al., Poseidon: An Efficient Communication Architecture for Distributed Deep Learning "
              "on GPU Clusters, 2017",
     .streams = 1,

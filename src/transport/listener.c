@@ -15,7 +15,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 
-enum { MOST_EVENTS = BANYAN_LISTENER_UNPROVEN + BANYAN_INTERFACES };
+enum { MAX_EVENTS = BANYAN_LISTENER_UNPROVEN + BANYAN_INTERFACES };
 
 typedef struct {
     int fd; /* -1: free */
@@ -381,8 +381,8 @@ static void close_late(banyan_listener *listener, int64_t now_ns)
 
 void banyan_listener_progress(banyan_listener *listener)
 {
-    struct epoll_event events[MOST_EVENTS];
-    int count = epoll_wait(listener->epoll, events, MOST_EVENTS, 0);
+    struct epoll_event events[MAX_EVENTS];
+    int count = epoll_wait(listener->epoll, events, MAX_EVENTS, 0);
     int64_t now_ns = banyan_clock_ns();
 
     for (int i = 0; i < count; i++)

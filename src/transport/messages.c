@@ -3,7 +3,7 @@
  * who waits drives the engine.
  *
  * An engine that has a descriptor is slept on; one that has none is asked again and again, with pauses that
- * grow up to PAUSE_MOST_NS: a timer that stands for the descriptor. A peer that the engine calls lost is
+ * grow up to PAUSE_MAX_NS: a timer that stands for the descriptor. A peer that the engine calls lost is
  * suspect: those who watch the group may know better why, so they have SUSPICION_NS to say so. */
 #include "transport/messages.h"
 
@@ -21,8 +21,8 @@
 #define SUSPICION_NS 300000000
 #define LOOKS 3 /* before sleeping on a descriptor */
 #define ASKS 64 /* before pausing, where there is none */
-#define PAUSE_MOST_NS 1000000
-#define SLEEP_MOST_MS 100
+#define PAUSE_MAX_NS 1000000
+#define SLEEP_MAX_MS 100
 
 typedef banyan_messages_endpoint endpoint;
 
@@ -172,7 +172,7 @@ static int prepare_sleep(endpoint *e)
     if (e->engine->is_calm)
         return e->engine->is_calm(e->port);
     timerfd_settime(e->timer, 0, &pause, NULL);
-    e->pause_ns = e->pause_ns < PAUSE_MOST_NS / 2 ? 2 * e->pause_ns : PAUSE_MOST_NS;
+    e->pause_ns = e->pause_ns < PAUSE_MAX_NS / 2 ? 2 * e->pause_ns : PAUSE_MAX_NS;
     return 1;
 }
 
@@ -182,7 +182,7 @@ void banyan_messages_doze(endpoint *e, int64_t now_ns, int64_t deadline_ns)
     int64_t left_ms = (deadline_ns - now_ns) / 1000000 + 1;
 
     if (prepare_sleep(e) &&
-        epoll_wait(e->epoll, events, 2, left_ms < SLEEP_MOST_MS ? (int)left_ms : SLEEP_MOST_MS) > 0)
+        epoll_wait(e->epoll, events, 2, left_ms < SLEEP_MAX_MS ? (int)left_ms : SLEEP_MAX_MS) > 0)
         calm_down(e);
 }
 

@@ -199,26 +199,6 @@ int banyan_shared_memory_is_alive(uint64_t serial)
     return is_alive;
 }
 
-void *banyan_shared_memory_map(uint64_t process, const banyan_shared_memory *theirs)
-{
-    int fd = banyan_shm_open_descriptor((pid_t)process, theirs->fd, O_RDWR);
-    void *memory = MAP_FAILED;
-    struct stat facts;
-
-    if (fd < 0)
-        return NULL;
-    if (!fstat(fd, &facts) && (uint64_t)facts.st_dev == theirs->device &&
-        (uint64_t)facts.st_ino == theirs->inode && (uint64_t)facts.st_size >= theirs->bytes)
-        memory = mmap(NULL, theirs->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    close(fd);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-
-void banyan_shared_memory_unmap(void *memory, size_t bytes)
-{
-    munmap(memory, bytes);
-}
-
 void banyan_shared_memory_cut_off(void *memory, size_t bytes)
 {
     size_t page = page_bytes();

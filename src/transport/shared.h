@@ -31,11 +31,6 @@ banyan_status banyan_shared_memory_free(void *memory, banyan_error *err);
 int banyan_shared_memory_find(const void *memory, size_t bytes, banyan_shared_memory *out);
 int banyan_shared_memory_is_alive(uint64_t serial);
 
-/* A piece of another process of this host; NULL: it has no such piece any more, or we may not look into it.
- * The bytes to unmap are those that were found there, or fewer: whole pages count. */
-void *banyan_shared_memory_map(uint64_t process, const banyan_shared_memory *theirs);
-void banyan_shared_memory_unmap(void *memory, size_t bytes);
-
 /* Others have this mapped and must not change it any more, though they may still try: puts pages of our own
  * with the same contents in their place. Nothing of that piece of memory is shared from now on. */
 void banyan_shared_memory_cut_off(void *memory, size_t bytes);

@@ -29,7 +29,7 @@
 #include "transport/shm_endpoint.h"
 
 #define DEFAULT_SLOT_BYTES ((size_t)256 << 10) /* two halves */
-#define MOST_SLOT_BYTES ((size_t)1 << 30)
+#define MAX_SLOT_BYTES ((size_t)1 << 30)
 #define SPINS_ALONE 2000 /* every member has a core: a wake-up costs more than a hundred looks */
 #define SPINS_CROWDED 20
 #define YIELDS_CROWDED 32
@@ -225,7 +225,7 @@ static banyan_status check_opening(const banyan_opening *opening, banyan_error *
     if (!meeting || opening->member < 0 || opening->member >= opening->member_count)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "member %d of %d does not belong to this group",
                            opening->member, opening->member_count);
-    if (meeting->slot_bytes && (meeting->slot_bytes < 64 || meeting->slot_bytes > MOST_SLOT_BYTES))
+    if (meeting->slot_bytes && (meeting->slot_bytes < 64 || meeting->slot_bytes > MAX_SLOT_BYTES))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "slots have 64 bytes to 1 GiB, not %zu",
                            meeting->slot_bytes);
     return BANYAN_SUCCESS;

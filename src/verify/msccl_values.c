@@ -13,8 +13,8 @@
 #include "core/alloc.h"
 #include "verify/msccl_judge.h"
 
-#define NOTHING (-1)                 /* nobody has written there */
-#define MOST_CELLS ((size_t)1 << 28) /* of all ranks together */
+#define NOTHING (-1)                /* nobody has written there */
+#define MAX_CELLS ((size_t)1 << 28) /* of all ranks together */
 
 typedef enum { SOUND, TWICE, MIXED, UNWRITTEN } soundness;
 
@@ -309,7 +309,7 @@ static int make_room(machine *in)
         in->message_first[i] = sent;
         sent += banyan_msccl_can(program->steps[i].type)->sends ? (size_t)program->steps[i].cnt : 0;
     }
-    if (cells > MOST_CELLS)
+    if (cells > MAX_CELLS)
         return 0;
     in->cells = banyan_alloc(cells, sizeof *in->cells);
     in->writer = banyan_alloc(cells, sizeof *in->writer);

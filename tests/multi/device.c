@@ -262,7 +262,7 @@ static int staged(job_rank *self)
 
 TEST(staged_calls_are_correct)
 {
-    for (int ranks = 2; ranks < 6; ranks++) /* who has the turn after whom depends on it */
+    for (int ranks = 2; ranks < 6; ranks++)
         job_run(ranks, staged);
 }
 
@@ -409,6 +409,49 @@ TEST(every_collective_takes_ranks_whose_vectors_are_the_hosts)
 }
 
 /* ---- Many at a time. */
+
+/* The ranks meet for the first call on a device when each has done another number of the host's. */
+static int first_behind_the_hosts(job_rank *self)
+{
+    enum { CALLS = 30, COUNT = 5000 };
+    banyan_request *requests[CALLS];
+    int32_t *host = NULL;
+    banyan_error err = {""};
+    fixture f;
+
+    if (open_fixture(self, &f, 0, CALL_MS))
+        return 1;
+    host = calloc((size_t)CALLS * COUNT, sizeof *host);
+    EXPECT(host, "no memory");
+    for (int i = 0; i < CALLS * COUNT; i++)
+        host[i] = i * (self->rank + 1);
+    EXPECT(!move(&f, 0, f.memory[0], host, COUNT * sizeof *host, &err), "%s", err.text);
+    for (int i = 0; i < CALLS; i++)
+        EXPECT(!banyan_allreduce_async(host + i * COUNT, host + i * COUNT, COUNT, BANYAN_INT32, BANYAN_SUM,
+                                       f.comm, &requests[i]),
+               "call %d: %s", i, banyan_last_error(f.comm));
+    usleep((useconds_t)self->rank * 500);
+    EXPECT(!banyan_allreduce_on(f.memory[0], f.memory[1], COUNT, BANYAN_INT32, BANYAN_SUM, f.comm, 0,
+                                f.streams[0]),
+           "on the device: %s", banyan_last_error(f.comm));
+    for (int i = 0; i < CALLS; i++) {
+        EXPECT(!banyan_request_wait(requests[i], -1), "call %d: %s", i, banyan_last_error(f.comm));
+        banyan_request_free(requests[i]);
+    }
+    for (int i = 0; i < CALLS * COUNT; i++)
+        EXPECT(host[i] == i * 6, "element %d is %d", i, host[i]);
+    EXPECT(!move(&f, 0, host, f.memory[1], COUNT * sizeof *host, &err), "%s", err.text);
+    for (int i = 0; i < COUNT; i++)
+        EXPECT(host[i] == i * 6, "element %d of the device's is %d", i, host[i]);
+    free(host);
+    close_fixture(&f);
+    return 0;
+}
+
+TEST(the_first_call_on_a_device_comes_behind_the_hosts_that_are_under_way)
+{
+    job_run(3, first_behind_the_hosts);
+}
 
 static int run_ahead(job_rank *self)
 {
@@ -824,6 +867,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_whose_vectors_are_the_hosts_takes_part),
         cmocka_unit_test(every_collective_in_the_order_of_a_stream_is_that_of_the_host),
         cmocka_unit_test(every_collective_takes_ranks_whose_vectors_are_the_hosts),
+        cmocka_unit_test(the_first_call_on_a_device_comes_behind_the_hosts_that_are_under_way),
         cmocka_unit_test(calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(staged_calls_are_done_in_order_however_far_ahead_they_are_made),
         cmocka_unit_test(a_graph_that_holds_calls_is_launched_many_times),

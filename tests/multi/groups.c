@@ -196,6 +196,43 @@ TEST(a_group_can_be_split_by_color_and_key)
     job_run(7, split_a_group);
 }
 
+/* The ranks come to it when each has done another number of them. */
+static int split_behind_requests(job_rank *self)
+{
+    enum { REQUESTS = 30, COUNT = 1000 };
+    static float data[REQUESTS][COUNT + REQUESTS];
+    banyan_request *requests[REQUESTS];
+    banyan_comm *comm = NULL, *part = NULL;
+    banyan_status status;
+    float sum;
+
+    EXPECT(!banyan_comm_init_rank(&comm, 3, job_id(self), self->rank, NULL), "init");
+    for (int i = 0; i < REQUESTS; i++) { /* of different sizes: what the ranks know already is no meeting */
+        data[i][COUNT + i - 1] = (float)(i + self->rank);
+        EXPECT(!banyan_allreduce_async(data[i], data[i], (size_t)(COUNT + i), BANYAN_FLOAT32, BANYAN_SUM,
+                                       comm, &requests[i]),
+               "%s", banyan_last_error(comm));
+    }
+    usleep((useconds_t)self->rank * 500);
+    EXPECT(!banyan_comm_split(comm, 0, 0, &part, NULL), "%s", banyan_last_error(comm));
+    sum = sum_of(part, (float)self->rank, &status);
+    EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(part));
+    for (int i = 0; i < REQUESTS; i++) {
+        status = banyan_request_wait(requests[i], -1);
+        EXPECT(!status && data[i][COUNT + i - 1] == (float)(3 * i + 3), "%s: %g",
+               banyan_status_string(status), (double)data[i][COUNT + i - 1]);
+        banyan_request_free(requests[i]);
+    }
+    banyan_comm_destroy(part);
+    banyan_comm_destroy(comm);
+    return 0;
+}
+
+TEST(a_split_comes_behind_the_requests_that_are_under_way)
+{
+    job_run(3, split_behind_requests);
+}
+
 static int shrink_by_list(job_rank *self)
 {
     static const int without[] = {1};
@@ -422,6 +459,7 @@ int main(int count, char **words)
         cmocka_unit_test(ipv6_works_where_the_machine_has_it),
         cmocka_unit_test(ports_stay_in_their_range),
         cmocka_unit_test(a_group_can_be_split_by_color_and_key),
+        cmocka_unit_test(a_split_comes_behind_the_requests_that_are_under_way),
         cmocka_unit_test(a_group_that_works_can_be_shrunk_by_a_list),
         cmocka_unit_test(a_minority_goes_on_only_where_it_is_asked_for),
         cmocka_unit_test(several_calls_are_under_way_at_once),

@@ -375,7 +375,7 @@ TEST(a_late_knock_disturbs_one_sleep_and_no_more)
 }
 
 /* Whoever has knocked at a member before has its pipe open, and may be the last one that has. */
-static void knock_at_the_dead(child *self, void *argument)
+static void wake_the_dead(child *self, void *argument)
 {
     banyan_endpoint *endpoint = open_in(self, BANYAN_SHM_BEST, 0);
     shm_endpoint *e = (shm_endpoint *)endpoint;
@@ -393,16 +393,16 @@ static void knock_at_the_dead(child *self, void *argument)
         while (i && !banyan_shm_is_lost(&e->peers[1]))
             nanosleep(&pause, NULL);
         if (self->member == 0)
-            banyan_shm_ring(e, 1);
+            banyan_shm_wake(e, 1);
         if (!i)
             meet(self);
     }
     shm->close(endpoint);
 }
 
-TEST(a_knock_at_a_member_that_has_died_does_no_harm)
+TEST(a_wake_of_a_member_that_has_died_does_no_harm)
 {
-    processes p = {.member_count = 2, .body = knock_at_the_dead, .seconds = 30};
+    processes p = {.member_count = 2, .body = wake_the_dead, .seconds = 30};
 
     run_processes(&p);
     assert_int_equal(p.ends[0], 0);
@@ -617,7 +617,7 @@ int main(void)
         cmocka_unit_test(processes_of_different_users_do_not_meet_and_both_hear_why),
         cmocka_unit_test(a_member_can_sleep_in_poll_and_is_woken),
         cmocka_unit_test(a_late_knock_disturbs_one_sleep_and_no_more),
-        cmocka_unit_test(a_knock_at_a_member_that_has_died_does_no_harm),
+        cmocka_unit_test(a_wake_of_a_member_that_has_died_does_no_harm),
         cmocka_unit_test(only_peers_of_plans_are_watched_and_one_that_died_before_is_found),
         cmocka_unit_test(every_allocation_may_fail_and_the_others_hear_of_it),
         cmocka_unit_test(an_abort_from_another_thread_wakes_all_and_the_first_one_counts),

@@ -594,7 +594,7 @@ static void schedules_that_would_be_too_long_are_refused_before_they_are_built(v
     int *active;
 
     (void)state;
-    snprintf(most, sizeof most, ", and %d is the most", BANYAN_SCALE_MOST_MOVES);
+    snprintf(most, sizeof most, ", and %d is the most", BANYAN_SCALE_MAX_MOVES);
     assert_int_equal(banyan_topology_load("switch:4099", &topology, NULL), BANYAN_SUCCESS);
     assert_int_equal(banyan_topology_parse_active(topology, NULL, &active, &problem.active_count, NULL), 0);
     problem.topology = topology;

@@ -126,7 +126,7 @@ static double find_rates(uint64_t seed, const char *what, const network *net, co
             if (place[v] == i && net->active[v])
                 active[count++] = i;
     if (banyan_bound_find(topology, active, count, net->relays, &bound, &err)) {
-        CHECK_SAYS(err, "no way leads");
+        CHECK_SAYS(err, "no path between");
     } else {
         if (banyan_bound_check_certificate(topology, active, count, &bound, &err))
             fail_msg("seed %llu, %s: %s", (unsigned long long)seed, what, err.text);

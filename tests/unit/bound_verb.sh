@@ -28,7 +28,7 @@ says '100.0 % of the bound' 0 plan apart.json --algo forest --active 0,1 -o two.
 for verb in 'bound line:3' 'bound line:3 --stages pipelined' 'bound line:3 --stages sequential' \
     'bound line:3 --stages overlap' 'plan line:3 --algo forest' 'plan line:3 --algo forest --stages overlap'; do
     # shellcheck disable=SC2086
-    says 'no way leads between active workers g0 and g2' 2 $verb --active 0,2 --relays none
+    says 'no path between active workers g0 and g2' 2 $verb --active 0,2 --relays none
 done
 
 # A cut without capacity.

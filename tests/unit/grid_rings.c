@@ -116,7 +116,7 @@ TEST(ring2d_says_why_it_does_not_apply)
 
     assert_int_equal(banyan_algorithm_applies(banyan_algorithm_find("ring2d"), &problem, &err),
                      BANYAN_UNSUPPORTED);
-    assert_string_equal(err.text, "ring2d needs a torus or mesh, and star is neither");
+    assert_string_equal(err.text, "ring2d needs a torus or mesh; star is neither");
     torus.active_count = 8;
     problem = make_problem(&torus, BANYAN_COLLECTIVE_ALLREDUCE);
     assert_int_equal(banyan_algorithm_applies(banyan_algorithm_find("ring2d"), &problem, &err),

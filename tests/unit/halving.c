@@ -135,7 +135,7 @@ TEST(swing_partners_are_nearer_than_those_of_halving_doubling)
 TEST(swing_says_why_it_does_not_apply)
 {
     static const char *const cases[][2] = {
-        {"switch:8", "swing needs a torus, and switch:8 is none"},
+        {"switch:8", "swing needs a torus; switch:8 is not one"},
         {"torus:4x6", "powers of two for extents, but dimension 1 of torus:4x6 has 6"},
         {"mesh:4x4", "dimension 0 of mesh:4x4 has 4 and does not wrap"},
     };

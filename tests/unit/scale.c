@@ -216,7 +216,7 @@ static void check_losses(int size)
         banyan_tree_climb_init(&climb, FANOUT, r);
         do
             next = banyan_tree_climb_next(&climb, FANOUT, size, 1);
-        while (next >= 0 && (is_lost[next] || held[next] >= BANYAN_CONTROL_MOST_CONNECTIONS));
+        while (next >= 0 && (is_lost[next] || held[next] >= BANYAN_CONTROL_MAX_CONNECTIONS));
         assert_true(next >= 0);
         held[r]++;
         held[next]++;

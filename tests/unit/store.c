@@ -107,7 +107,7 @@ TEST(the_store_sends_all_records_to_few_ranks_who_hand_them_on)
             finish(&v[r], size);
         assert_int_equal(banyan_store_sent_bytes(store),
                          direct * size * RECORDS_PER_RANK + (size - direct) * PARENT_MESSAGE);
-        assert_in_range(banyan_store_most_connections(store), direct, BANYAN_CLIENTS_MOST);
+        assert_in_range(banyan_store_most_connections(store), direct, BANYAN_MAX_CLIENTS);
         banyan_store_stop(store);
     }
 }
@@ -164,7 +164,7 @@ TEST(a_rank_whose_parent_cannot_be_reached_asks_the_store)
     for (int r = 0; r < RANKS; r++)
         if (r != 1)
             finish(&v[r], RANKS);
-    assert_in_range(banyan_store_most_connections(store), 1, BANYAN_CLIENTS_MOST);
+    assert_in_range(banyan_store_most_connections(store), 1, BANYAN_MAX_CLIENTS);
     banyan_channel_fini(&dead);
     banyan_store_stop(store);
 }

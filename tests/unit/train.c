@@ -88,7 +88,7 @@ TEST(the_evaluator_agrees_with_a_second_simulation)
         double found_s, wanted_s;
 
         for (int i = 0; i < model.tensor_count; i++) {
-            int level = banyan_random_below(&random, BANYAN_MOST_STREAMS);
+            int level = banyan_random_below(&random, BANYAN_MAX_STREAMS);
 
             groups[i] = (reference_group){
                 .ready_s = tensors[i].ready_s, .bytes = (double)tensors[i].bytes, .level = level};
@@ -329,7 +329,7 @@ TEST(a_table_is_read_as_it_was_written)
     assert_int_equal(again.point_count, 3);
     for (double bytes = 100; bytes < 1e8; bytes *= 3)
         near(banyan_cost_seconds(&again, bytes), banyan_cost_seconds(&cost, bytes), 1e-12);
-    for (int c = 1; c <= BANYAN_MOST_STREAMS; c++)
+    for (int c = 1; c <= BANYAN_MAX_STREAMS; c++)
         near(again.speed[c], cost.speed[c], 1e-12);
     banyan_free(text);
     cost = cost_of("linear:1e-3,2e-9,1.5,none");
@@ -345,7 +345,7 @@ TEST(impossible_problems_are_refused)
     banyan_tensor tensors[] = {{(char *)"a", 4, 2}, {(char *)"b", 4, 1}};
     banyan_model model = {.name = (char *)"odd", .tensors = tensors, .tensor_count = 2, .backward_s = 2};
     banyan_cost cost = cost_of(PAPER);
-    banyan_train_problem problem = {&model, &cost, BANYAN_MOST_STREAMS + 1, 0};
+    banyan_train_problem problem = {&model, &cost, BANYAN_MAX_STREAMS + 1, 0};
     banyan_grouping *grouping;
     banyan_error err;
 

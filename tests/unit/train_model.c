@@ -78,7 +78,7 @@ TEST(sizes_beyond_reason_are_refused)
 
     assert_non_null(text);
     end = text + sprintf(text, "name,elements,t_b\n");
-    for (int i = 0; i <= BANYAN_MOST_TENSORS; i++)
+    for (int i = 0; i <= BANYAN_MAX_TENSORS; i++)
         end += sprintf(end, "t,1,0\n");
     assert_int_equal(parse(text, &model, &err), BANYAN_INVALID_ARGUMENT);
     CHECK_SAYS(err, "line 16386: more than 16384 tensors");

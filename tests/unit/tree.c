@@ -55,7 +55,7 @@ TEST(sixteen_thousand_ranks_are_four_levels_below_the_root)
     assert_int_equal(banyan_tree_level(BANYAN_CONTROL_FANOUT, 1023), 3);
     assert_int_equal(banyan_tree_level(BANYAN_CONTROL_FANOUT, 4095), 3);
     assert_int_equal(banyan_tree_level(BANYAN_CONTROL_FANOUT, MOST - 1), 4);
-    assert_true(BANYAN_CONTROL_FANOUT + 1 <= BANYAN_CONTROL_MOST_CONNECTIONS);
+    assert_true(BANYAN_CONTROL_FANOUT + 1 <= BANYAN_CONTROL_MAX_CONNECTIONS);
 }
 
 TEST(a_path_down_leads_to_every_rank_below_and_to_no_other)
@@ -134,13 +134,13 @@ TEST(the_others_of_a_family_have_room_for_those_who_lose_their_parent)
         banyan_tree_climb_init(&climb, BANYAN_CONTROL_FANOUT, rank);
         do
             next = banyan_tree_climb_next(&climb, BANYAN_CONTROL_FANOUT, RANKS, 1);
-        while (next >= 0 && ((next > 0 && next <= LOST) || held[next] == BANYAN_CONTROL_MOST_CONNECTIONS));
+        while (next >= 0 && ((next > 0 && next <= LOST) || held[next] == BANYAN_CONTROL_MAX_CONNECTIONS));
         assert_true(next >= 0);
         held[next]++;
     }
     for (int rank = 0; rank < RANKS; rank++)
         most = held[rank] > most ? held[rank] : most;
-    assert_int_equal(most, BANYAN_CONTROL_MOST_CONNECTIONS);
+    assert_int_equal(most, BANYAN_CONTROL_MAX_CONNECTIONS);
 }
 
 int main(void)

@@ -6,7 +6,7 @@
 
     dist.init_process_group("banyan")                       # instead of "gloo"
     model = torch.nn.parallel.DistributedDataParallel(model)
-    banyan.torch.schedule(model)                            # gradients travel as planned for this network
+    banyan.torch.schedule(model)                            # schedules gradients for this network
 
 Works under `banyan run`, torchrun, mpirun and srun. CPU and CUDA tensors; torch 1.13 and 2.x.
 """
