@@ -19,7 +19,12 @@
 
 #include "core/alloc.h"
 #include "core/scratch.h"
+#include "solve/net/effort.h"
+#include "solve/net/work.h"
 #include "solve/round/parent_swaps.h"
+
+/* A minute's: as long as people wait for a plan that nothing else finds. */
+#define VISITS (10LL * BANYAN_CUT_VISITS)
 
 /* A tree that does not span all active nodes yet. */
 typedef struct {
@@ -43,6 +48,7 @@ typedef struct {
     int64_t others;    /* copies of all trees but the current one */
     int *via;          /* by finished tree and node: the arc into it; -1 at its root */
     size_t kept_count;
+    banyan_work begun;
     banyan_scratch memory;
 } packer;
 
@@ -78,7 +84,7 @@ static banyan_status packer_init(packer *p, const banyan_joined_network *network
 {
     size_t nodes = (size_t)network->graph->node_count, arcs = network->arc_count;
 
-    *p = (packer){.network = network, .out = out};
+    *p = (packer){.network = network, .out = out, .begun = banyan_work_now()};
     p->first = banyan_scratch_take(&p->memory, nodes + 2, sizeof *p->first);
     p->leaving = banyan_scratch_take(&p->memory, arcs, sizeof *p->leaving);
     p->room = banyan_scratch_take(&p->memory, arcs, sizeof *p->room);
@@ -219,6 +225,10 @@ static banyan_status grow(packer *p, sprout *tree, banyan_error *err)
         int64_t copies;
         int arc = choose_arc(p, tree, &copies), dst;
 
+        if (banyan_work_since(&p->begun).visits > VISITS)
+            return banyan_fail(err, BANYAN_UNSUPPORTED,
+                               "packing a tree for each of %d ranks takes too many maximum flows",
+                               p->network->graph->active_count);
         if (arc < 0)
             return banyan_fail(err, BANYAN_PLAN_INVALID, "no arc leads on from the tree at node %d",
                                tree->node[0]);

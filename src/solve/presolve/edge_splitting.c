@@ -23,9 +23,13 @@
 #include "solve/net/effort.h"
 #include "solve/net/work.h"
 
-/* Of an active node's share, by which trees are weighed where bandwidths have no common unit: rounding loses
- * less than one of them for each link at a worker. */
+/* Of an active node's share, by which trees are weighed. Where bandwidths have no common unit, rounding loses
+ * less than one of them for each link at a worker; the fewer there are, the fewer trees, and the sooner they
+ * are found. So it begins with a few, and takes more as long as rounding loses more than that. */
+#define FEWEST_UNITS 64
 #define MOST_UNITS 65536
+#define MORE_UNITS 8
+#define MOST_LOSS 1e-4
 
 typedef struct {
     banyan_joined_network *network;
@@ -301,24 +305,41 @@ static banyan_status lower_demand(banyan_joined_network *network, banyan_error *
     return status;
 }
 
-/* Capacities so that the rate is a whole number of units for each active node. */
-static int set_units(banyan_joined_network *network, banyan_fraction rate)
+/* Capacities so that a share is that many units. */
+static void set_units(banyan_joined_network *network, banyan_fraction share, int64_t units)
 {
     const banyan_graph *graph = network->graph;
-    banyan_fraction share = banyan_fraction_make(rate.num, (banyan_wide)rate.den * graph->active_count);
-    int is_exact = share.num <= MOST_UNITS;
 
-    network->demand = is_exact ? share.num : MOST_UNITS;
+    network->demand = units;
     for (int i = 0; i < graph->arc_count; i++) {
         const banyan_arc *arc = &graph->arcs[i];
         banyan_wide all = (banyan_wide)network->demand * graph->active_count; /* more is of no use */
-        banyan_wide capacity = (banyan_wide)arc->capacity * share.den * network->demand / share.num;
+        banyan_wide capacity = (banyan_wide)arc->capacity * share.den * units / share.num;
 
         network->arcs[i] = (banyan_joined_arc){network->towards ? arc->dst : arc->src,
                                                network->towards ? arc->src : arc->dst,
                                                (int64_t)(capacity < all ? capacity : all), i, -1};
     }
-    return is_exact;
+}
+
+/* Capacities so that what an active node sends at the rate is a whole number of units, or nearly so. */
+static banyan_status choose_units(banyan_joined_network *network, banyan_fraction rate, banyan_error *err)
+{
+    banyan_fraction share =
+        banyan_fraction_make(rate.num, (banyan_wide)rate.den * network->graph->active_count);
+    banyan_status status = BANYAN_SUCCESS;
+
+    if (share.num <= MOST_UNITS) {
+        set_units(network, share, share.num);
+        return BANYAN_SUCCESS;
+    }
+    for (int64_t units = FEWEST_UNITS; !status && units <= MOST_UNITS; units *= MORE_UNITS) {
+        set_units(network, share, units);
+        status = lower_demand(network, err);
+        if ((double)network->demand >= (1 - MOST_LOSS) * (double)units)
+            break;
+    }
+    return status;
 }
 
 /* The idle node with the fewest pairs of an arc in and an arc out (as in the elimination of unknowns,
@@ -359,7 +380,7 @@ static banyan_status split_all(banyan_joined_network *network, banyan_error *err
 banyan_status banyan_joined_network_init(banyan_joined_network *out, const banyan_graph *graph, int towards,
                                          banyan_fraction rate, banyan_error *err)
 {
-    banyan_status status = BANYAN_SUCCESS;
+    banyan_status status;
 
     *out = (banyan_joined_network){.graph = graph, .towards = towards};
     out->arc_count = (size_t)graph->arc_count;
@@ -367,8 +388,7 @@ banyan_status banyan_joined_network_init(banyan_joined_network *out, const banya
     out->arcs = banyan_alloc(out->arc_count, sizeof *out->arcs);
     if (!out->arcs)
         return banyan_fail_memory(err);
-    if (!set_units(out, rate))
-        status = lower_demand(out, err);
+    status = choose_units(out, rate, err);
     if (!status)
         status = split_all(out, err);
     if (status)
