@@ -80,12 +80,14 @@ static void use_threads_again(int count)
         omp_set_num_threads(count);
 }
 
-static int solve(banyan_simplex_model *model)
+static int solve(banyan_simplex_model *model, int most_steps)
 {
     Clp_Simplex *clp = clp_of(model);
-    int threads = use_one_thread(), status = Clp_primal(clp, 0);
+    int threads = use_one_thread(), status;
 
-    if (status != 0)
+    Clp_setMaximumIterations(clp, most_steps);
+    status = Clp_primal(clp, 0);
+    if (status != 0 && status != BANYAN_SIMPLEX_STOPPED)
         status = Clp_dual(clp, 0);
     use_threads_again(threads);
     return status;

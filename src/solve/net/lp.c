@@ -4,6 +4,7 @@
 #include "solve/net/lp.h"
 
 #include <float.h>
+#include <limits.h>
 
 #include "core/alloc.h"
 #include "solve/net/simplex.h"
@@ -17,6 +18,7 @@ struct banyan_lp {
     int is_same; /* nothing has changed since the last solve */
     int waiting; /* columns that the solver has not been given yet: it copies all that it has for each lot */
     int64_t entry_count; /* of all columns, those waiting, too */
+    int64_t visit_limit; /* of a solve; 0: none */
     double *cost, *value;
     int *start, *row;
     size_t cost_capacity, value_capacity, start_capacity, row_capacity;
@@ -118,8 +120,14 @@ void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like)
         lp->simplex->begin_like(lp->model, like->model);
 }
 
+void banyan_lp_limit(banyan_lp *lp, int64_t visits)
+{
+    lp->visit_limit = visits;
+}
+
 banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
 {
+    int64_t most_steps = lp->visit_limit && lp->entry_count ? 1 + lp->visit_limit / lp->entry_count : INT_MAX;
     int status;
 
     if (lp->failed)
@@ -127,11 +135,11 @@ banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err)
     if (lp->is_same)
         return BANYAN_SUCCESS;
     hand_over(lp);
-    status = lp->simplex->solve(lp->model);
+    status = lp->simplex->solve(lp->model, most_steps < INT_MAX ? (int)most_steps : INT_MAX);
     banyan_work_add(BANYAN_WORK_LP, (lp->simplex->step_count(lp->model) + 1) * lp->entry_count);
     lp->is_same = status == 0;
     lp->solved_before = 1;
-    if (status != 0)
+    if (status != 0 && status != BANYAN_SIMPLEX_STOPPED)
         return banyan_fail(err, BANYAN_INTERNAL_ERROR,
                            "the linear program of %d rows and %d columns ended with status %d",
                            lp->simplex->row_count(lp->model), lp->column_count, status);

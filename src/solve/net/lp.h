@@ -24,7 +24,11 @@ void banyan_lp_add_free_column(banyan_lp *lp, double cost, int count, const int 
  * of what they say is the same, few steps are left. */
 void banyan_lp_begin_like(banyan_lp *lp, const banyan_lp *like);
 
-/* INTERNAL_ERROR with a sentence unless an optimum was found. */
+/* Each further solve ends after about that many visits (solve/net/work.h) with what it has by then, which
+ * keeps to the rows if the beginning did: columns at 0, or the last solve's values. 0: at the optimum. */
+void banyan_lp_limit(banyan_lp *lp, int64_t visits);
+
+/* INTERNAL_ERROR with a sentence unless there is such an answer. */
 banyan_status banyan_lp_solve(banyan_lp *lp, banyan_error *err);
 
 double banyan_lp_objective(const banyan_lp *lp);

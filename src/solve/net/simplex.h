@@ -10,7 +10,9 @@
 
 #include "core/status.h"
 
-#define BANYAN_SIMPLEX_ABI 2u
+#define BANYAN_SIMPLEX_ABI 3u
+
+#define BANYAN_SIMPLEX_STOPPED 3
 
 typedef struct banyan_simplex_model banyan_simplex_model; /* the library's own */
 
@@ -29,8 +31,9 @@ typedef struct {
     /* The next solve starts from that basis, if the two have as many rows and columns. */
     void (*begin_like)(banyan_simplex_model *model, const banyan_simplex_model *like);
 
-    /* 0: an optimum was found. */
-    int (*solve)(banyan_simplex_model *model);
+    /* 0: an optimum was found; STOPPED: after most_steps there is something feasible, if there was at the
+     * beginning, and prices. */
+    int (*solve)(banyan_simplex_model *model, int most_steps);
 
     int (*step_count)(const banyan_simplex_model *model); /* simplex steps of the last solve */
     int (*row_count)(const banyan_simplex_model *model);

@@ -317,9 +317,13 @@ static banyan_status ask_mixed(generator *g, int always, int *added, banyan_erro
 
 static banyan_status solve_program(generator *g, banyan_error *err)
 {
-    banyan_status status = banyan_lp_solve(g->lp, err);
+    int64_t left = g->problem->visit_limit - banyan_work_since(&g->begun).visits;
     double before = g->packing->total;
+    banyan_status status;
 
+    if (g->problem->visit_limit)
+        banyan_lp_limit(g->lp, left > 1 ? left : 1);
+    status = banyan_lp_solve(g->lp, err);
     if (status)
         return status;
     g->packing->total = banyan_lp_objective(g->lp) * g->largest;
