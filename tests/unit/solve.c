@@ -511,6 +511,40 @@ TEST(a_program_is_solved_by_the_calling_thread_alone)
     banyan_lp_destroy(lp);
 }
 
+/* Packs random sets, of three of the rows each. */
+TEST(a_program_that_ends_early_keeps_to_its_rows_and_goes_on)
+{
+    enum { ROWS = 40, COLUMNS = 300 };
+    static const double ones[3] = {1, 1, 1};
+    banyan_random random = {.state = 5};
+    double upper[ROWS], used[ROWS] = {0}, first, last;
+    int sets[COLUMNS][3];
+    banyan_lp *lp;
+
+    for (int r = 0; r < ROWS; r++)
+        upper[r] = 1 + banyan_random_unit(&random);
+    assert_int_equal(banyan_lp_create(ROWS, NULL, upper, &lp, NULL), BANYAN_SUCCESS);
+    for (int c = 0; c < COLUMNS; c++) {
+        for (int i = 0; i < 3; i++)
+            sets[c][i] = (i ? sets[c][i - 1] + 1 : 0) +
+                         banyan_random_below(&random, ROWS - 2 + i - (i ? sets[c][i - 1] + 1 : 0));
+        banyan_lp_add_column(lp, 1 + banyan_random_unit(&random), 3, sets[c], ones);
+    }
+    banyan_lp_limit(lp, (int64_t)5 * 3 * COLUMNS); /* five steps */
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    first = banyan_lp_objective(lp);
+    for (int c = 0; c < COLUMNS; c++)
+        for (int i = 0; i < 3; i++)
+            used[sets[c][i]] += banyan_lp_values(lp)[c];
+    for (int r = 0; r < ROWS; r++)
+        assert_true(used[r] <= upper[r] + 1e-7);
+    banyan_lp_limit(lp, 0);
+    assert_int_equal(banyan_lp_solve(lp, NULL), BANYAN_SUCCESS);
+    last = banyan_lp_objective(lp);
+    assert_true(first > 0 && first < last);
+    banyan_lp_destroy(lp);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -525,6 +559,7 @@ int main(void)
         cmocka_unit_test(a_program_that_grew_is_solved_from_where_it_was),
         cmocka_unit_test(a_program_may_begin_with_the_basis_of_another),
         cmocka_unit_test(a_program_is_solved_by_the_calling_thread_alone),
+        cmocka_unit_test(a_program_that_ends_early_keeps_to_its_rows_and_goes_on),
     };
 
     return cmocka_run_group_tests_name("solve", tests, NULL, NULL);
