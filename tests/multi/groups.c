@@ -214,6 +214,22 @@ static int split_in_one(job_rank *self, banyan_comm *comm)
     return 0;
 }
 
+static int shrink_by_one(job_rank *self, banyan_comm *comm)
+{
+    static const int without[] = {2};
+    banyan_comm *fewer = NULL;
+    banyan_status status;
+    float sum;
+
+    if (self->rank == 2)
+        return 0;
+    EXPECT(!banyan_comm_shrink(comm, without, 1, &fewer, NULL), "%s", banyan_last_error(comm));
+    sum = sum_of(fewer, (float)self->rank, &status);
+    EXPECT(!status && sum == 1, "%g: %s", (double)sum, banyan_last_error(fewer));
+    banyan_comm_destroy(fewer);
+    return 0;
+}
+
 static int probe_once(job_rank *self, banyan_comm *comm)
 {
     banyan_topology *topology = NULL;
@@ -272,6 +288,11 @@ static int split_behind_requests(job_rank *self)
     return act_behind_requests(self, split_in_one);
 }
 
+static int shrink_behind_requests(job_rank *self)
+{
+    return act_behind_requests(self, shrink_by_one);
+}
+
 static int probe_behind_requests(job_rank *self)
 {
     return act_behind_requests(self, probe_once);
@@ -285,6 +306,7 @@ static int tune_behind_requests(job_rank *self)
 TEST(what_all_ranks_do_together_comes_behind_the_requests_that_are_under_way)
 {
     job_run(3, split_behind_requests);
+    job_run(3, shrink_behind_requests);
     job_run(3, probe_behind_requests);
     job_run(3, tune_behind_requests);
 }
