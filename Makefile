@@ -29,6 +29,7 @@ build: setup-build ## the optimised library and command line, in build/release
 	@$(CMAKE) --build build/release -j $(JOBS) --target product -- --quiet
 
 demo: setup-build ## plan, prove and run an all-reduce on two uneven hosts
+	@[ -e build/release/banyan ] || echo "building build/release/banyan: a minute or two"
 	@$(CMAKE) --preset release --log-level=NOTICE > /dev/null
 	@$(CMAKE) --build build/release -j $(JOBS) --target banyan_cli libbanyan -- --quiet
 	@scripts/demo.sh build/release/banyan

@@ -134,7 +134,8 @@ banyan_status cli_crossovers(const cli_arguments *arguments, cli_question *quest
         banyan_text_add_json_string(&text, collective);
         banyan_text_add(&text, ",\"crossovers\":[");
     } else {
-        banyan_text_add(&text, "%s: %s, the best by size\n\n", question->network.name, collective);
+        banyan_text_add(&text, "%s: %s, the choice of auto at each size, then the fastest other plan\n\n",
+                        question->network.name, collective);
     }
     banyan_progress_begin(&bar, STDERR_FILENO, cli_has(arguments, "quiet"), "planning", total);
     status = add_sizes(question, low, high, as_json, &bar, &text, err);

@@ -24,8 +24,9 @@ static void print_summary(const cli_question *question, const banyan_report_info
     printf("%s on %s: %s in %s", info->algorithm, question->network.name,
            banyan_show_bytes((double)info->bytes, size, sizeof size),
            banyan_show_seconds(info->predicted_s, time, sizeof time));
-    if (isfinite(info->bytes_per_s / info->bound_bytes_per_s))
-        printf(", %.1f %% of the bound", 100 * info->bytes_per_s / info->bound_bytes_per_s);
+    if (info->predicted_s > 0 && isfinite(info->bound_bytes_per_s))
+        printf(", %.1f %% of the bound at this size",
+               100 * (double)info->bytes / info->predicted_s / info->bound_bytes_per_s);
     printf("; best of %d algorithms\n", info->applicable_count);
     printf("written to %s (%s): open it in any browser\n", path,
            banyan_show_bytes((double)length, file, sizeof file));

@@ -37,7 +37,7 @@ run topo draw $network
 title "2. The plan with the best prediction: which piece goes where, proven before it is shown"
 run plan $network
 
-title "3. The plan is a file, and anybody's file can be judged"
+title "3. The plan is a file, and any such file can be checked"
 run plan $network -q -o plan.json
 run verify plan.json --topo $network
 printf '\nOne transfer is taken out, and the proof says what is missing:\n'

@@ -99,7 +99,7 @@ static banyan_status check_ways_out(tour *t, banyan_routes *routes, int machine,
                 const banyan_link *link = &topology->links[links[i]];
 
                 return banyan_fail(err, BANYAN_UNSUPPORTED,
-                                   "multi-ring has no use on %s: all rings would cross link %s->%s",
+                                   "multi-ring gains nothing on %s: all rings would cross link %s->%s",
                                    topology->name, banyan_topology_node_name(topology, link->src),
                                    banyan_topology_node_name(topology, link->dst));
             }

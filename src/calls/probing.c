@@ -54,8 +54,13 @@ static banyan_status measure(banyan_comm *comm, void (*progress)(void *context, 
     if (!world || !comm->group->setup.is_default_topology)
         status = banyan_fail(&comm->err, BANYAN_UNSUPPORTED,
                              "only ranks that are processes, and have not been told of a network, can probe");
-    else
-        status = words ? probe(comm, &options, words, out, report) : banyan_fail_memory(&comm->err);
+    else if (!words)
+        status = banyan_fail_memory(&comm->err);
+    else {
+        banyan_comm_lock_in_turn(comm);
+        status = probe(comm, &options, words, out, report);
+        pthread_mutex_unlock(&comm->lock);
+    }
     banyan_free(words);
     if (status && world) {
         banyan_control_abort(banyan_world_control(world), status, comm->err.text);

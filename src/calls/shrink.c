@@ -373,7 +373,7 @@ banyan_status banyan_comm_shrink(banyan_comm *comm, const int *exclude, int excl
     if (!comm || !out || exclude_count < 0 || (exclude_count && !exclude))
         return BANYAN_INVALID_ARGUMENT;
     *out = NULL;
-    pthread_mutex_lock(&comm->lock);
+    banyan_comm_lock_in_turn(comm);
     status = shrink(comm, exclude, exclude_count, config, out);
     if (status)
         banyan_comm_report(config, &comm->err);

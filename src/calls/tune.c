@@ -108,6 +108,9 @@ static banyan_status list_candidates(const tuning *t, const banyan_problem *prob
 /* Everybody runs the same number of times, which the first run decides. */
 static banyan_status time_one(const tuning *t, const candidate *c, void *vector, size_t count, double *out)
 {
+    banyan_buffers buffers = {.send = vector, .recv = vector};
+    banyan_call call = {
+        .collective = BANYAN_COLLECTIVE_ALLREDUCE, .count = count, .type = t->config->type, .op = BANYAN_MAX};
     double times[MAX_RUNS], slowest;
     int runs = MIN_RUNS;
     banyan_status status;
@@ -119,7 +122,7 @@ static banyan_status time_one(const tuning *t, const candidate *c, void *vector,
     for (int i = -1; i < runs && !status; i++) {
         double begin_s = banyan_clock_s();
 
-        status = banyan_allreduce(vector, vector, count, t->config->type, BANYAN_MAX, t->comm);
+        status = banyan_comm_allreduce(&buffers, &call, t->comm);
         if (i >= 0)
             times[i] = banyan_clock_s() - begin_s;
         if (i == 0 && !status) {
@@ -262,7 +265,9 @@ banyan_status banyan_comm_tune(banyan_comm *comm, const banyan_tune_config *conf
     if (!t.group->world)
         return banyan_fail(&comm->err, BANYAN_UNSUPPORTED, "only ranks that are processes can tune");
     banyan_wisdom_init(&t.wisdom);
+    banyan_comm_lock_in_turn(comm);
     status = tune(&t);
+    pthread_mutex_unlock(&comm->lock);
     banyan_wisdom_fini(&t.wisdom);
     if (status) { /* nobody must wait for us */
         banyan_control *control = banyan_world_control(t.group->world);

@@ -59,7 +59,7 @@ typedef struct {
 
 static const char *learners(int i, char buffer[32])
 {
-    snprintf(buffer, 32, "%d learners", FEWEST + i);
+    snprintf(buffer, 32, "%d", FEWEST + i);
     return buffer;
 }
 
@@ -329,7 +329,7 @@ static void figure4c(banyan_reproduction *r, const work *w)
 {
     banyan_figure *f = banyan_figure_open(
         r, &(banyan_figure_head){.name = "fig4c",
-                                 .title = "Fig. 4 (c): reduce calls a learner",
+                                 .title = "Fig. 4 (c): reduce calls per learner",
                                  .setting = "counted in the plan, averaged over learners and the two levels",
                                  .kind = BANYAN_FIGURE_BARS,
                                  .x = "learners",

@@ -2,9 +2,9 @@
 /* topology/layout_layers.c: switches in rows, the workers below.
  *
  *            net            row 3     A switch stands one row above the lowest switch or worker that it is
- *         /       \                   joined to, and over the middle of what it is joined to below. Switches
- *       r0         r1       row 2     over the same place (the spines of a fat-tree) share the width below
- *      /  \       /  \                them.
+ *         /       \                   joined to, above switches that reach others by it alone, and over the
+ *       r0         r1       row 2     middle of what it is joined to below. Switches over the same place (the
+ *      /  \       /  \                spines of a fat-tree) share the width below them.
  *    h0    h1   h2    h3    row 1
  *   [g0g1][g2] [g3g4][g5]   row 0     Many workers are packed into blocks, one for each lowest switch.
  */
@@ -136,6 +136,38 @@ static void find_owners(layers *l, int *is_owner)
             l->level[v] = 2;
 }
 
+/* The switch by which alone v reaches other switches, or -1. */
+static int only_way(const layers *l, int v)
+{
+    const banyan_cables *cables = l->layout->cables;
+    int found = -1;
+
+    for (int i = cables->first[v]; i < cables->first[v + 1]; i++) {
+        int peer = cables->cables[i].peer;
+
+        if (!is_switch(l, peer) || peer == found)
+            continue;
+        if (found >= 0)
+            return -1;
+        found = peer;
+    }
+    return found;
+}
+
+/* A rack's switch may have workers of its own, beside the switches of hosts: it stands above these. Of two
+ * switches that have only each other neither does. */
+static void raise_parents(layers *l)
+{
+    int nodes = l->layout->cables->topology->node_count;
+
+    for (int v = 0; v < nodes; v++) {
+        int parent = is_switch(l, v) && l->level[v] == 1 ? only_way(l, v) : -1;
+
+        if (parent >= 0 && l->level[parent] == 1 && only_way(l, parent) < 0)
+            l->level[parent] = 2;
+    }
+}
+
 /* Columns of a block so that the whole picture is about twice as wide as it is high. */
 static int choose_columns(const layers *l, int blocks, int largest)
 {
@@ -187,7 +219,7 @@ static void make_boxes(layers *l)
 
     layout->box_count = 0;
     for (int v = 0; v < topology->node_count; v++)
-        if (is_switch(l, v) && l->level[v] == 1)
+        if (is_switch(l, v))
             used = make_blocks(l, v, used, together);
     used = make_blocks(l, -1, used, together);
     blocks = layout->box_count;
@@ -327,6 +359,7 @@ banyan_status banyan_layout_place_layers(banyan_layout *layout, banyan_error *er
     for (int v = 0; v < (int)nodes; v++)
         l.order[v] = count_workers(&l, v);
     find_owners(&l, is_owner);
+    raise_parents(&l);
     for (int v = 0; v < (int)nodes; v++)
         l.top = l.level[v] > l.top ? l.level[v] : l.top;
     make_boxes(&l);

@@ -2,6 +2,8 @@
 /* tests/multi/groups.c: the ways into a group, groups out of groups, and calls that do not block. */
 #include <sys/stat.h>
 
+#include <banyan/plan.h>
+
 #include "bootstrap/rank_record.h"
 #include "jobs.h"
 
@@ -196,15 +198,70 @@ TEST(a_group_can_be_split_by_color_and_key)
     job_run(7, split_a_group);
 }
 
+/* What all ranks do together, of a group of three. */
+typedef int joint_action(job_rank *self, banyan_comm *comm);
+
+static int split_in_one(job_rank *self, banyan_comm *comm)
+{
+    banyan_comm *part = NULL;
+    banyan_status status;
+    float sum;
+
+    EXPECT(!banyan_comm_split(comm, 0, 0, &part, NULL), "%s", banyan_last_error(comm));
+    sum = sum_of(part, (float)self->rank, &status);
+    EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(part));
+    banyan_comm_destroy(part);
+    return 0;
+}
+
+static int shrink_by_one(job_rank *self, banyan_comm *comm)
+{
+    static const int without[] = {2};
+    banyan_comm *fewer = NULL;
+    banyan_status status;
+    float sum;
+
+    if (self->rank == 2)
+        return 0;
+    EXPECT(!banyan_comm_shrink(comm, without, 1, &fewer, NULL), "%s", banyan_last_error(comm));
+    sum = sum_of(fewer, (float)self->rank, &status);
+    EXPECT(!status && sum == 1, "%g: %s", (double)sum, banyan_last_error(fewer));
+    banyan_comm_destroy(fewer);
+    return 0;
+}
+
+static int probe_once(job_rank *self, banyan_comm *comm)
+{
+    banyan_topology *topology = NULL;
+
+    EXPECT(!banyan_comm_probe(comm, NULL, NULL, &topology, NULL), "%s", banyan_last_error(comm));
+    banyan_topology_destroy(topology);
+    return 0;
+}
+
+static int tune_one_size(job_rank *self, banyan_comm *comm)
+{
+    banyan_tune_config config = BANYAN_TUNE_CONFIG_INITIALIZER;
+    char file[60];
+
+    snprintf(file, sizeof file, "/tmp/banyan-wisdom-%d-%d", (int)getpid(), self->rank);
+    config.wisdom = file;
+    config.min_bytes = config.max_bytes = 1024;
+    config.candidate_count = 2;
+    config.budget_s = 0.01;
+    EXPECT(!banyan_comm_tune(comm, &config), "%s", banyan_last_error(comm));
+    unlink(file);
+    return 0;
+}
+
 /* The ranks come to it when each has done another number of them. */
-static int split_behind_requests(job_rank *self)
+static int act_behind_requests(job_rank *self, joint_action *act)
 {
     enum { REQUESTS = 30, COUNT = 1000 };
     static float data[REQUESTS][COUNT + REQUESTS];
     banyan_request *requests[REQUESTS];
-    banyan_comm *comm = NULL, *part = NULL;
+    banyan_comm *comm = NULL;
     banyan_status status;
-    float sum;
 
     EXPECT(!banyan_comm_init_rank(&comm, 3, job_id(self), self->rank, NULL), "init");
     for (int i = 0; i < REQUESTS; i++) { /* of different sizes: what the ranks know already is no meeting */
@@ -214,23 +271,44 @@ static int split_behind_requests(job_rank *self)
                "%s", banyan_last_error(comm));
     }
     usleep((useconds_t)self->rank * 500);
-    EXPECT(!banyan_comm_split(comm, 0, 0, &part, NULL), "%s", banyan_last_error(comm));
-    sum = sum_of(part, (float)self->rank, &status);
-    EXPECT(!status && sum == 3, "%g: %s", (double)sum, banyan_last_error(part));
+    if (act(self, comm))
+        return 1;
     for (int i = 0; i < REQUESTS; i++) {
         status = banyan_request_wait(requests[i], -1);
         EXPECT(!status && data[i][COUNT + i - 1] == (float)(3 * i + 3), "%s: %g",
                banyan_status_string(status), (double)data[i][COUNT + i - 1]);
         banyan_request_free(requests[i]);
     }
-    banyan_comm_destroy(part);
     banyan_comm_destroy(comm);
     return 0;
 }
 
-TEST(a_split_comes_behind_the_requests_that_are_under_way)
+static int split_behind_requests(job_rank *self)
+{
+    return act_behind_requests(self, split_in_one);
+}
+
+static int shrink_behind_requests(job_rank *self)
+{
+    return act_behind_requests(self, shrink_by_one);
+}
+
+static int probe_behind_requests(job_rank *self)
+{
+    return act_behind_requests(self, probe_once);
+}
+
+static int tune_behind_requests(job_rank *self)
+{
+    return act_behind_requests(self, tune_one_size);
+}
+
+TEST(what_all_ranks_do_together_comes_behind_the_requests_that_are_under_way)
 {
     job_run(3, split_behind_requests);
+    job_run(3, shrink_behind_requests);
+    job_run(3, probe_behind_requests);
+    job_run(3, tune_behind_requests);
 }
 
 static int shrink_by_list(job_rank *self)
@@ -459,7 +537,7 @@ int main(int count, char **words)
         cmocka_unit_test(ipv6_works_where_the_machine_has_it),
         cmocka_unit_test(ports_stay_in_their_range),
         cmocka_unit_test(a_group_can_be_split_by_color_and_key),
-        cmocka_unit_test(a_split_comes_behind_the_requests_that_are_under_way),
+        cmocka_unit_test(what_all_ranks_do_together_comes_behind_the_requests_that_are_under_way),
         cmocka_unit_test(a_group_that_works_can_be_shrunk_by_a_list),
         cmocka_unit_test(a_minority_goes_on_only_where_it_is_asked_for),
         cmocka_unit_test(several_calls_are_under_way_at_once),

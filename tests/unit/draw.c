@@ -267,6 +267,50 @@ TEST(no_two_nodes_overlap_in_svg)
     }
 }
 
+/* How far down the page the name of a switch stands. */
+static double height_of(const char *svg, const char *name)
+{
+    char wanted[64];
+    const char *at;
+
+    snprintf(wanted, sizeof wanted, ">%s</text>", name);
+    at = strstr(svg, wanted);
+    assert_non_null(at);
+    while (strncmp(at, " y=\"", 4))
+        assert_true(--at > svg);
+    return strtod(at + 4, NULL);
+}
+
+/* A rack's switch that has a worker of its own, beside the switches of two hosts. */
+TEST(a_switch_stands_above_those_that_reach_others_by_it_alone)
+{
+    static const int cables[][2] = {{0, 3}, {1, 4}, {2, 5}, {3, 5}, {4, 5}};
+    banyan_topology_builder builder;
+    banyan_topology *t;
+    char *svg;
+
+    banyan_topology_builder_init(&builder, "rack");
+    for (int host = 0; host < 3; host++) {
+        static const char *const names[] = {"a0", "b0", "old"};
+
+        banyan_topology_add_host(&builder, names[host]);
+        banyan_topology_add_worker(&builder, names[host], host);
+    }
+    banyan_topology_add_switch(&builder, "sa");
+    banyan_topology_add_switch(&builder, "sb");
+    banyan_topology_add_switch(&builder, "sr");
+    for (size_t i = 0; i < sizeof cables / sizeof *cables; i++) {
+        banyan_topology_add_link(&builder, cables[i][0], cables[i][1], 1e9, 1e-6);
+        banyan_topology_add_link(&builder, cables[i][1], cables[i][0], 1e9, 1e-6);
+    }
+    assert_int_equal(banyan_topology_builder_finish(&builder, &t, NULL), 0);
+    assert_int_equal(banyan_topology_draw_svg(t, &svg, NULL), 0);
+    assert_true(height_of(svg, "sr") < height_of(svg, "sa"));
+    assert_true(height_of(svg, "sa") == height_of(svg, "sb"));
+    banyan_free(svg);
+    banyan_topology_destroy(t);
+}
+
 TEST(names_are_made_safe_in_dot_and_svg)
 {
     banyan_topology_builder builder;
@@ -364,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_small_tree_names_every_node_in_text),
         cmocka_unit_test(svg_is_xml_and_stays_on_the_page),
         cmocka_unit_test(no_two_nodes_overlap_in_svg),
+        cmocka_unit_test(a_switch_stands_above_those_that_reach_others_by_it_alone),
         cmocka_unit_test(names_are_made_safe_in_dot_and_svg),
         cmocka_unit_test(a_picture_that_nobody_could_read_is_refused),
         cmocka_unit_test(a_large_network_stays_short_in_text),
