@@ -14,7 +14,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench/results"
-SIZES = {1 << 10: "1 KiB", 1 << 20: "1 MiB", 16 << 20: "16 MiB", 64 << 20: "64 MiB"}
+SIZES = {1 << 10: "1 KiB", 1 << 20: "1 MiB", 4 << 20: "4 MiB", 16 << 20: "16 MiB", 64 << 20: "64 MiB"}
 HOSTS = {
     "a": "hosts of 2 and 3 ranks",
     "a-rr": "hosts of 2 and 3 ranks, ranks round-robin",
@@ -197,6 +197,15 @@ def drift():
     return f"{table(*rows)}\n\nCalls lost: {lost}. Plans tried while nothing changed: {tried}."
 
 
+def cores():
+    rows = [["network", "size", "links", "time / bound", "of all cores, the ranks take"]]
+    for row in read(RESULTS / "cores.csv"):
+        links = "at full speed" if row["speed"] == "1" else "at a quarter of it"
+        rows.append([HOSTS[row["network"]], SIZES[int(row["bytes"])], links, f"{float(row['of_bound']):.2f}",
+                     f"{100 * float(row['share_of_cores']):.0f} %"])
+    return table(*rows)
+
+
 def blocks(path):
     """Of a text file of results: for each line of figures, the comment above it and its cells."""
     comment = ""
@@ -244,7 +253,7 @@ def start():
 PAGES = {
     "README.md": {"summary": summary},
     "bench/results/README.md": {"rivals": rivals, "torch": torch, "flit": flit, "plans": plans, "scale": scale, "start": start},
-    "docs/performance.md": {"rivals, short": rivals_short},
+    "docs/performance.md": {"rivals, short": rivals_short, "cores": cores},
     "docs/learning.md": {"drift": drift},
     "docs/pytorch.md": {"torch, short": torch_short},
     "docs/training.md": {"train": train},

@@ -10,6 +10,7 @@
 #include "core/near.h"
 #include "planner/messages.h"
 #include "planner/predict.h"
+#include "simulate/paces.h"
 #include "topology/scale.h"
 #include "verify/verify.h"
 
@@ -99,17 +100,20 @@ static banyan_status time_unpaced(const banyan_plan *plan, const banyan_problem 
     return status;
 }
 
-/* Where connections meet on full links, they are paced unless that takes longer. */
+/* Where connections are to get less than their links carry, they are paced unless that takes longer. */
 static banyan_status try_pacing(banyan_plan *plan, const banyan_problem *problem, banyan_error *err)
 {
     banyan_problem sized = *problem;
     const char *model = plan->model;
     double paced_s, unpaced_s = plan->network_s;
-    banyan_status status = BANYAN_SUCCESS;
+    int matters = 0;
+    banyan_status status;
 
-    if (problem->is_unpaced || plan->limits.crowd <= plan->limits.full_links ||
-        problem->topology->host_count < 2 || problem->active_count > MAX_PACED_RANKS)
+    if (problem->is_unpaced || problem->topology->host_count < 2 || problem->active_count > MAX_PACED_RANKS)
         return BANYAN_SUCCESS;
+    status = banyan_paces_matter(plan->schedule, problem->topology, &matters, err);
+    if (status || !matters)
+        return status;
     if (!problem->bytes) {
         sized.bytes = PACING_BYTES;
         status = time_unpaced(plan, &sized, &unpaced_s, &model, err);

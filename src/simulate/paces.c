@@ -82,6 +82,32 @@ banyan_status banyan_paces_find(const banyan_schedule *schedule, const banyan_to
     return status;
 }
 
+static double narrowest(const banyan_topology *topology, const banyan_paths *paths, int path)
+{
+    double least = HUGE_VAL;
+
+    for (int j = paths->first[path]; j < paths->first[path + 1]; j++)
+        least = fmin(least, topology->links[paths->link[j]].bytes_per_s);
+    return least;
+}
+
+banyan_status banyan_paces_matter(const banyan_schedule *schedule, const banyan_topology *topology, int *out,
+                                  banyan_error *err)
+{
+    double *paces = NULL;
+    banyan_paths *paths = NULL;
+    banyan_status status = banyan_paths_find(schedule, topology, &paths, err);
+
+    *out = 0;
+    if (!status)
+        status = banyan_paces_of_paths(schedule, topology, paths, &paces, err);
+    for (int p = 0; !status && p < paths->path_count; p++)
+        *out |= BANYAN_PACE_HEADROOM * paces[p] < narrowest(topology, paths, p);
+    banyan_free(paces);
+    banyan_paths_destroy(paths);
+    return status;
+}
+
 /* Paths of links within the original, each with its own link at the end; those without links stay so. */
 static void extend(banyan_paced_network *out, const banyan_paths *paths, const double *paces)
 {

@@ -22,6 +22,10 @@ banyan_status banyan_paces_of_paths(const banyan_schedule *schedule, const banya
 banyan_status banyan_paces_find(const banyan_schedule *schedule, const banyan_topology *topology, int src,
                                 double **out, banyan_error *err);
 
+/* Whether some path is to get less than its narrowest link carries: where none is, pacing changes nothing. */
+banyan_status banyan_paces_matter(const banyan_schedule *schedule, const banyan_topology *topology, int *out,
+                                  banyan_error *err);
+
 /* The same network where each path ends with a link of its own, as fast as its pace with headroom: what fair
  * sharing makes of paced connections. *topology shares all but its links with the original. */
 typedef struct {

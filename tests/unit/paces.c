@@ -14,6 +14,7 @@
 #include "simulate/simulate.h"
 
 #define RACKS "racks:3x2x1,gbps=1,rack_gbps=0.4"
+#define SLOW_HOST "hosts:1+1+1+1+1+1,gbps=1,degrade=h2:0.1"
 #define TRUNK_BYTES_PER_S 50e6
 
 static banyan_topology *load(const char *spec)
@@ -184,6 +185,22 @@ TEST(racks_behind_narrow_trunks_get_a_paced_plan)
     close_bench(&b);
 }
 
+/* A tree over a slow host sends at that host's speed on all its links, and fills no other one. */
+TEST(a_plan_that_leaves_fast_links_half_empty_is_paced)
+{
+    banyan_topology *t = load(SLOW_HOST);
+    banyan_problem problem = {
+        .topology = t, .active = t->workers, .active_count = t->worker_count, .bytes = 16 << 20};
+    banyan_plan plan;
+    banyan_error err;
+
+    if (banyan_plan_choose("forest", &problem, &plan, &err))
+        fail_msg("%s", err.text);
+    assert_true(plan.is_paced);
+    banyan_plan_fini(&plan);
+    banyan_topology_destroy(t);
+}
+
 /* For any size, as a plan that was asked for by name is made: long vectors decide. */
 TEST(a_plan_for_any_size_is_paced_where_that_suits_long_vectors)
 {
@@ -203,6 +220,26 @@ TEST(a_plan_for_any_size_is_paced_where_that_suits_long_vectors)
         if (plan.is_paced != cases[i].is_paced)
             fail_msg("%s on %s: paced %d", cases[i].algorithm, cases[i].spec, plan.is_paced);
         banyan_plan_fini(&plan);
+        banyan_topology_destroy(t);
+    }
+}
+
+TEST(pacing_matters_where_links_carry_more_than_the_plan_sends)
+{
+    static const struct {
+        const char *spec, *algorithm;
+        int matters;
+    } cases[] = {{"hosts:1+1+1+1,gbps=1", "ring", 0}, {SLOW_HOST, "forest", 1}, {RACKS, "forest", 1}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *t = load(cases[i].spec);
+        banyan_schedule *s = build(t, cases[i].algorithm);
+        int matters;
+
+        assert_int_equal(banyan_paces_matter(s, t, &matters, NULL), 0);
+        if (matters != cases[i].matters)
+            fail_msg("%s on %s: %d", cases[i].algorithm, cases[i].spec, matters);
+        banyan_schedule_destroy(s);
         banyan_topology_destroy(t);
     }
 }
@@ -271,7 +308,9 @@ int main(void)
         cmocka_unit_test(pacing_suits_trees_that_flow_all_the_time_and_not_what_waits_for_rounds),
         cmocka_unit_test(memory_that_runs_out_is_told),
         cmocka_unit_test(racks_behind_narrow_trunks_get_a_paced_plan),
+        cmocka_unit_test(a_plan_that_leaves_fast_links_half_empty_is_paced),
         cmocka_unit_test(a_plan_for_any_size_is_paced_where_that_suits_long_vectors),
+        cmocka_unit_test(pacing_matters_where_links_carry_more_than_the_plan_sends),
         cmocka_unit_test(calls_are_paced_after_the_first_one_and_some_loosely),
         cmocka_unit_test(a_network_that_is_faster_than_told_is_not_paced),
         cmocka_unit_test(a_call_that_exceeds_its_pace_is_the_last_one_that_is_paced),
