@@ -8,7 +8,6 @@
 #include "core/alloc.h"
 #include "core/random.h"
 #include "simulate/simulate.h"
-#include "solve/net/work.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -145,30 +144,6 @@ TEST(odd_widths_lose_hardly_anything)
     banyan_topology_destroy(topology);
 }
 
-/* A unit that all widths are multiples of would be so small that each rank has thousands of trees. */
-TEST(odd_widths_need_no_more_trees_than_others)
-{
-    banyan_random random = {.state = 7};
-    banyan_topology_builder builder;
-    banyan_topology *topology;
-    banyan_work begun = banyan_work_now();
-    banyan_error err;
-    int depth;
-
-    banyan_topology_builder_init(&builder, "odd");
-    for (int v = 0; v < 16; v++)
-        banyan_topology_add_worker_f(&builder, -1, "g%d", v);
-    for (int v = 0; v < 16; v++)
-        for (int i = 0; i < 4; i++)
-            banyan_topology_add_cable(&builder, v, (v + 1 + 2 * i) % 16,
-                                      1e9 * (1 + banyan_random_unit(&random)), 0);
-    assert_int_equal(banyan_topology_builder_finish(&builder, &topology, &err), 0);
-    assert_true(share_of(topology, topology->workers, 16, BANYAN_COLLECTIVE_ALLGATHER, &depth) > 0.9999);
-    if (banyan_work_since(&begun).visits > 0)
-        fail_msg("%g visits", (double)banyan_work_since(&begun).visits);
-    banyan_topology_destroy(topology);
-}
-
 static banyan_status build(const char *spec, const banyan_parameter *parameter, banyan_error *err)
 {
     banyan_topology *topology;
@@ -218,7 +193,6 @@ int main(void)
         cmocka_unit_test(the_bound_is_reached_by_shallow_trees),
         cmocka_unit_test(random_networks_are_filled_to_the_bound),
         cmocka_unit_test(odd_widths_lose_hardly_anything),
-        cmocka_unit_test(odd_widths_need_no_more_trees_than_others),
         cmocka_unit_test(options_for_all_reduce_and_large_networks_are_refused),
         cmocka_unit_test(each_allocation_may_fail),
     };
