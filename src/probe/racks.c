@@ -36,7 +36,8 @@ typedef struct {
     const banyan_probe_findings *f;
     int hosts, loads;
     double *out, *in;      /* by host */
-    double *lack, *wanted; /* by load: unexplained so far; what hosts alone would allow */
+    double *lack, *wanted; /* by load: unexplained so far; what hosts alone would allow; */
+    double *used;          /* how near to their limits its hosts were */
     double *up, *down;     /* [round * hosts + rack]: loads, */
     double *up_wanted, *down_wanted;
     double *up_most, *down_most; /* by rack: its limits */
@@ -50,6 +51,7 @@ static void free_fit(fit *t)
     banyan_free(t->in);
     banyan_free(t->lack);
     banyan_free(t->wanted);
+    banyan_free(t->used);
     banyan_free(t->up);
     banyan_free(t->down);
     banyan_free(t->up_wanted);
@@ -70,6 +72,7 @@ static banyan_status alloc_fit(fit *t, const banyan_probe_findings *f, banyan_er
     t->out = banyan_alloc(hosts, sizeof *t->out);
     t->in = banyan_alloc(hosts, sizeof *t->in);
     t->lack = banyan_alloc((size_t)f->load_count + 1, sizeof *t->lack);
+    t->used = banyan_alloc((size_t)f->load_count + 1, sizeof *t->used);
     t->wanted = banyan_alloc((size_t)f->load_count + 1, sizeof *t->wanted);
     t->up = banyan_alloc(cells, sizeof *t->up);
     t->down = banyan_alloc(cells, sizeof *t->down);
@@ -81,14 +84,25 @@ static banyan_status alloc_fit(fit *t, const banyan_probe_findings *f, banyan_er
     t->trial = banyan_alloc(hosts, sizeof *t->trial);
     t->best = banyan_alloc(hosts, sizeof *t->best);
     t->start = banyan_alloc(hosts, sizeof *t->start);
-    if (t->out && t->in && t->lack && t->wanted && t->up && t->down && t->up_wanted && t->down_wanted &&
-        t->up_most && t->down_most && t->size && t->trial && t->best && t->start)
+    if (t->out && t->in && t->lack && t->used && t->wanted && t->up && t->down && t->up_wanted &&
+        t->down_wanted && t->up_most && t->down_most && t->size && t->trial && t->best && t->start)
         return BANYAN_SUCCESS;
     free_fit(t);
     return banyan_fail_memory(err);
 }
 
-/* What each flow lacks: how far both its hosts were from their limits. */
+/* The flow of the same round that comes back, or the flow itself. */
+static int find_reverse(const banyan_probe_findings *f, int round, int flow)
+{
+    for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++)
+        if (f->loads[i].src == f->loads[flow].dst && f->loads[i].dst == f->loads[flow].src)
+            return i;
+    return flow;
+}
+
+/* What each flow lacks: how far both its hosts were from their limits. A flow beside one that comes back gets
+ * no more than that: only so much is under way at a time, and acknowledgements queue with it. So it lacks
+ * nothing where that one is at a limit of its hosts. */
 static void find_lacks(fit *t)
 {
     const banyan_probe_findings *f = t->f;
@@ -108,10 +122,14 @@ static void find_lacks(fit *t)
             const banyan_probe_load *load = &f->loads[i];
             double sends = t->out[load->src] > 0 ? out[load->src] / t->out[load->src] : 1;
             double takes = t->in[load->dst] > 0 ? in[load->dst] / t->in[load->dst] : 1;
-            double used = fmin(1, fmax(sends, takes));
+
+            t->used[i] = fmin(1, fmax(sends, takes));
+        }
+        for (int i = begin; i < f->rounds[k].end; i++) {
+            double used = fmax(t->used[i], t->used[find_reverse(f, k, i)]);
 
             t->lack[i] = fmax(0, 1 - used - NOISE);
-            t->wanted[i] = load->bytes_per_s / fmax(used, 0.02);
+            t->wanted[i] = f->loads[i].bytes_per_s / fmax(used, 0.02);
         }
     }
 }
@@ -439,6 +457,15 @@ uint64_t banyan_probe_grouping(const banyan_probe_findings *f)
     return digest;
 }
 
+/* What a flow can do by the limits of its hosts, beside the one that comes back. */
+static double find_most(const fit *t, int round, int flow)
+{
+    const banyan_probe_load *there = &t->f->loads[flow],
+                            *back = &t->f->loads[find_reverse(t->f, round, flow)];
+
+    return fmin(fmin(t->out[there->src], t->in[there->dst]), fmin(t->out[back->src], t->in[back->dst]));
+}
+
 /* How much of what they can do hosts did while all stayed within their racks: less than all where ranks are
  * short of processors, trunk or no trunk. */
 static double find_calm(const fit *t, uint64_t grouping)
@@ -450,7 +477,7 @@ static double find_calm(const fit *t, uint64_t grouping)
         for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
             if (f->rounds[k].kind == BANYAN_ROUND_WITHIN && f->rounds[k].grouping == grouping) {
                 sum += f->loads[i].bytes_per_s;
-                could += fmin(t->out[f->loads[i].src], t->in[f->loads[i].dst]);
+                could += find_most(t, k, i);
             }
     return could > 0 ? sum / could : 1;
 }
@@ -467,7 +494,7 @@ static double compare(const fit *t, int round, int rack, int is_out)
         if (f->rack_of[src] == f->rack_of[dst] || f->rack_of[is_out ? src : dst] != rack)
             continue;
         sum += f->loads[i].bytes_per_s;
-        could += fmin(t->out[src], t->in[dst]);
+        could += find_most(t, round, i);
     }
     return could > 0 ? sum / could : 1;
 }
