@@ -101,8 +101,8 @@ static int find_reverse(const banyan_probe_findings *f, int round, int flow)
 }
 
 /* What each flow lacks: how far both its hosts were from their limits. A flow beside one that comes back gets
- * no more than that: only so much is under way at a time, and acknowledgements queue with it. So it lacks
- * nothing where that one is at a limit of its hosts. */
+ * no more than that: what is under way is limited, and acknowledgements queue with it. So it lacks nothing
+ * where that one is at a limit of its hosts. */
 static void find_lacks(fit *t)
 {
     const banyan_probe_findings *f = t->f;
