@@ -23,9 +23,6 @@
 #include "solve/net/work.h"
 #include "solve/round/parent_swaps.h"
 
-/* A minute's: as long as people wait for a plan that nothing else finds. */
-#define VISITS (10LL * BANYAN_CUT_VISITS)
-
 /* A tree that does not span all active nodes yet. */
 typedef struct {
     int64_t copies;
@@ -225,7 +222,7 @@ static banyan_status grow(packer *p, sprout *tree, banyan_error *err)
         int64_t copies;
         int arc = choose_arc(p, tree, &copies), dst;
 
-        if (banyan_work_since(&p->begun).visits > VISITS)
+        if (banyan_work_since(&p->begun).visits > BANYAN_BRANCHING_VISITS)
             return banyan_fail(err, BANYAN_UNSUPPORTED,
                                "packing a tree for each of %d ranks takes too many maximum flows",
                                p->network->graph->active_count);

@@ -27,8 +27,8 @@
  * less than one of them for each link at a worker; the fewer there are, the fewer trees, and the sooner they
  * are found. So it begins with a few, and takes more as long as rounding loses more than that. */
 #define FEWEST_UNITS 64
+#define MORE_UNITS 4 /* times as many each time, up to */
 #define MOST_UNITS 65536
-#define MORE_UNITS 8
 #define MOST_LOSS 1e-4
 
 typedef struct {
