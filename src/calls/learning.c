@@ -3,7 +3,8 @@
  *
  * A survey (probe/survey.h) begins after the second large call and takes a few measurements after each of
  * the next ones. Some more calls say what the old plan takes. Rank 0 plans for what was found, and all
- * switch to that plan if it promises GAIN; if its first calls take longer than those, they switch back. From
+ * switch to that plan if it, or the pacing of its connections, promises GAIN; if its first calls take longer
+ * than those, they switch back; if they take less than they could, the network has changed meanwhile. From
  * then on the ranks compare now and then how long a call took (calls/call_time.h) with how long it took at
  * first (calls/drift.h). Calls that take clearly more or less time, one after another, until they have lost
  * or saved what a survey takes, mean another network: it is surveyed again. A survey that changed nothing
@@ -49,7 +50,7 @@
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
-/* How long calls of one class took, and how long they were: the first of a stage. */
+/* How long calls of one class took, and how long they were: the last of a stage. */
 typedef struct {
     double times_s[SAMPLES];
     size_t bytes[SAMPLES];
@@ -73,7 +74,8 @@ struct banyan_learning {
     int is_surveyed;           /* what the old plan takes is missing: measurements disturb calls */
     banyan_topology *previous; /* that the old plan was made for */
     int is_warm;               /* the plan on trial has had its first call, in which connections are made */
-    int has_failed;            /* the last plan, on trial: something was measured wrong */
+    int is_promised;           /* the model of time says that the plan on trial is better */
+    int has_failed;            /* such a plan did not keep that promise: something was measured wrong */
     int was_measured;          /* or guessed */
     double exchanged_s;        /* the end of the last exchange, by this rank's clock; 0: none yet */
     double spent_s;            /* measuring in this survey, at rank 0, */
@@ -247,19 +249,42 @@ static int class_of(size_t bytes)
 
 static void note_time(sample *s, size_t bytes, double seconds)
 {
-    if (s->count == SAMPLES)
-        return;
+    if (s->count == SAMPLES) {
+        memmove(s->bytes, s->bytes + 1, (SAMPLES - 1) * sizeof *s->bytes);
+        memmove(s->times_s, s->times_s + 1, (SAMPLES - 1) * sizeof *s->times_s);
+        s->count--;
+    }
     s->bytes[s->count] = bytes;
     s->times_s[s->count++] = seconds;
 }
 
-static double median_of(const sample *s)
+/* Calls of a class differ in length: the one whose time per byte is the median. */
+static int middle_of(const sample *s)
 {
     double sorted[SAMPLES];
+    int middle = 0;
 
-    memcpy(sorted, s->times_s, sizeof sorted);
+    for (int i = 0; i < s->count; i++)
+        sorted[i] = s->times_s[i] / (double)s->bytes[i];
     banyan_sort_doubles(sorted, (size_t)s->count);
-    return sorted[s->count / 2];
+    while (s->times_s[middle] / (double)s->bytes[middle] != sorted[s->count / 2])
+        middle++;
+    return middle;
+}
+
+/* Whether calls still get faster, as while congestion control learns what new connections may send. */
+static int is_settling(const sample *s)
+{
+    int last = s->count - 1, is_fastest = 1;
+
+    for (int i = 0; i < last; i++)
+        is_fastest &= s->times_s[last] / (double)s->bytes[last] < s->times_s[i] / (double)s->bytes[i];
+    return is_fastest;
+}
+
+static double median_per_byte(const sample *s)
+{
+    return s->times_s[middle_of(s)] / (double)s->bytes[middle_of(s)];
 }
 
 static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s)
@@ -330,6 +355,7 @@ static void finish(banyan_comm *comm, int is_better)
 /* What rank 0 has decided, and what everybody makes of the same findings. */
 typedef struct {
     uint64_t is_better;
+    uint64_t is_promised; /* by the model of time, and not by what pacing may do */
     uint64_t is_expected; /* calls take as long as the network that was kept lets expect */
     char digest[24];
 } verdict;
@@ -351,8 +377,28 @@ static banyan_status agree(banyan_comm *comm, const verdict *mine, verdict *firs
     return status;
 }
 
-/* Rank 0: whether it pays to plan for this network. What cannot be planned does not. */
-static int is_better(banyan_comm *comm, banyan_topology *topology, const banyan_group_plan *plan)
+/* No model of time knows what connections lose that push each other aside. Where they are to be paced from
+ * now on, the most that this can save is what calls take beyond the new plan's time. */
+static double promise_of_pacing(const banyan_comm *comm, const banyan_topology *topology,
+                                const banyan_group_plan *anew)
+{
+    const sample *now = &comm->learning->before;
+    banyan_setup measured = comm->group->setup;
+    banyan_error ignored = {""};
+    double expected_s = 0;
+
+    if (!anew->is_paced || measured.is_measured || !now->count)
+        return 0;
+    measured.is_measured = 1;
+    if (banyan_group_plan_predict(&measured, topology, anew, now->bytes[middle_of(now)], &expected_s,
+                                  &ignored))
+        return 0;
+    return expected_s > 0 ? now->times_s[middle_of(now)] / expected_s - 1 : 0;
+}
+
+/* Rank 0: whether it pays to try a plan for this network. What cannot be planned does not. */
+static int is_better(banyan_comm *comm, banyan_topology *topology, const banyan_group_plan *plan,
+                     uint64_t *is_promised)
 {
     const banyan_setup *setup = &comm->group->setup;
     banyan_group_plan *anew = NULL;
@@ -367,6 +413,12 @@ static int is_better(banyan_comm *comm, banyan_topology *topology, const banyan_
     BANYAN_INFO(setup->log, GRAPH, "what was learnt promises %.1f %%: %s instead of %s", 100 * gain,
                 anew->schedule->algorithm ? anew->schedule->algorithm : "?",
                 plan->schedule->algorithm ? plan->schedule->algorithm : "?");
+    *is_promised = gain >= GAIN;
+    if (!*is_promised) {
+        gain = promise_of_pacing(comm, topology, anew);
+        if (gain >= GAIN)
+            BANYAN_INFO(setup->log, GRAPH, "it is tried, since pacing may save up to %.1f %%", 100 * gain);
+    }
     if (gain < GAIN)
         banyan_group_plans_destroy(anew);
     else
@@ -379,14 +431,16 @@ static void log_findings(const banyan_comm *comm)
     const banyan_survey *survey = comm->learning->survey;
     const banyan_probe_findings *f = banyan_survey_findings(survey);
 
-    BANYAN_INFO(
-        comm->group->setup.log, GRAPH,
-        "surveyed %d hosts: %d rack%s, which explain %.0f %% of what flows lacked; %d measurements so far",
-        f->host_count, f->rack_count, f->rack_count == 1 ? "" : "s", 100 * f->explained,
-        banyan_survey_step_count(survey));
+    BANYAN_INFO(comm->group->setup.log, GRAPH,
+                "surveyed %d hosts in %.2g s: %d rack%s, which explain %.0f %% of what flows lacked; %d "
+                "measurements so far",
+                f->host_count, comm->learning->spent_s, f->rack_count, f->rack_count == 1 ? "" : "s",
+                100 * f->explained, banyan_survey_step_count(survey));
 }
 
-/* Rank 0: whether a call of the plan took as long as it should on this network. */
+/* Rank 0: whether a call of the plan took as long as it should on this network. One that was surveyed a
+ * moment ago is doubted only where calls are faster than it allows: what makes them slower need not be the
+ * network. */
 static int is_expected(const banyan_comm *comm, const banyan_topology *topology,
                        const banyan_group_plan *plan, size_t bytes, double seconds)
 {
@@ -394,10 +448,12 @@ static int is_expected(const banyan_comm *comm, const banyan_topology *topology,
     double expected_s = 0;
 
     if (banyan_group_plan_predict(&comm->group->setup, topology, plan, bytes, &expected_s, &ignored))
+        return !comm->learning->is_kept;
+    BANYAN_INFO(comm->group->setup.log, GRAPH, "%zu bytes take %.3g s, and %.3g s on the network that was %s",
+                bytes, seconds, expected_s, comm->learning->is_kept ? "kept" : "surveyed");
+    if (seconds >= BANYAN_DRIFT_SLOWER * expected_s && comm->learning->is_kept)
         return 0;
-    BANYAN_INFO(comm->group->setup.log, GRAPH,
-                "%zu bytes take %.3g s, and %.3g s on the network that was kept", bytes, seconds, expected_s);
-    return seconds < BANYAN_DRIFT_SLOWER * expected_s && seconds > BANYAN_DRIFT_FASTER * expected_s;
+    return seconds > BANYAN_DRIFT_FASTER * expected_s;
 }
 
 /* Puts the plan for a network on trial, where all ranks know the same one and it pays; takes the network
@@ -412,7 +468,7 @@ static banyan_status adopt(banyan_comm *comm, banyan_topology *topology, const b
 
     banyan_topology_digest(topology, mine.digest);
     if (comm->rank == 0)
-        mine.is_better = (uint64_t)is_better(comm, topology, plan);
+        mine.is_better = (uint64_t)is_better(comm, topology, plan, &mine.is_promised);
     if (comm->rank == 0 && l->is_kept && !mine.is_better)
         mine.is_expected = (uint64_t)is_expected(comm, topology, plan, bytes, seconds);
     status = agree(comm, &mine, &first, &is_same);
@@ -424,6 +480,7 @@ static banyan_status adopt(banyan_comm *comm, banyan_topology *topology, const b
         l->was_measured = comm->group->setup.is_measured;
         l->previous = use(comm, topology, 1);
         topology = NULL;
+        l->is_promised = (int)first.is_promised;
         l->stage = ON_TRIAL;
         l->is_warm = 0;
         status = banyan_world_suit_window(comm->group->world, 1, &comm->err);
@@ -488,16 +545,17 @@ static banyan_status note_call(banyan_comm *comm, size_t bytes, double mine_s, s
     return status;
 }
 
-/* The plan for a network that was kept has proved better than none; is the network still that one? */
-static banyan_status check_kept(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, int *is_right)
+/* The plan on trial may have proved better; is the network still the one that it was made for? */
+static banyan_status check_network(banyan_comm *comm, const banyan_group_plan *plan, int *is_right)
 {
+    const sample *now = &comm->learning->after;
     verdict mine = {0}, first = {0};
     int is_same;
     banyan_status status;
 
     if (comm->rank == 0)
-        mine.is_expected = (uint64_t)is_expected(comm, comm->group->setup.topology, plan, bytes,
-                                                 median_of(&comm->learning->after));
+        mine.is_expected = (uint64_t)is_expected(comm, comm->group->setup.topology, plan,
+                                                 now->bytes[middle_of(now)], now->times_s[middle_of(now)]);
     status = agree(comm, &mine, &first, &is_same);
     *is_right = (int)first.is_expected;
     return status;
@@ -515,26 +573,26 @@ static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, 
         return BANYAN_SUCCESS;
     }
     status = note_call(comm, bytes, mine_s, &l->after);
-    if (status || l->after.count < SAMPLES)
+    if (status || l->after.count < SAMPLES || is_settling(&l->after))
         return status;
-    if (l->is_kept)
-        status = check_kept(comm, plan, bytes, &is_right);
+    status = check_network(comm, plan, &is_right);
     if (status)
         return status;
-    is_better = median_of(&l->after) <= median_of(&l->before);
-    l->has_failed = !is_better;
+    is_better = median_per_byte(&l->after) <= median_per_byte(&l->before);
+    l->has_failed = !is_better && l->is_promised;
     BANYAN_INFO(comm->group->setup.log, GRAPH, "the new plan takes %.3g s, the old one took %.3g s: it %s",
-                median_of(&l->after), median_of(&l->before), is_better ? "stays" : "goes");
+                l->after.times_s[middle_of(&l->after)], l->before.times_s[middle_of(&l->before)],
+                is_better ? "stays" : "goes");
     if (!is_better) {
         l->previous = use(comm, l->previous, l->was_measured);
         status = banyan_world_suit_window(comm->group->world, l->was_measured, &comm->err);
     }
     banyan_topology_destroy(l->previous);
     l->previous = NULL;
-    if (is_better && !l->is_kept)
+    if (is_better && is_right && !l->is_kept)
         keep(comm, comm->group->setup.topology);
-    if (l->is_kept && (!is_better || !is_right))
-        return status ? status : begin_survey(comm, bytes, median_of(&l->after));
+    if (!is_right || (l->is_kept && !is_better))
+        return status ? status : begin_survey(comm, bytes, l->after.times_s[middle_of(&l->after)]);
     finish(comm, is_better);
     return status;
 }

@@ -227,6 +227,16 @@ static double rate_of(const receiving *r)
            fmax((double)(r->mark_ns[end] - r->mark_ns[begin]), 1);
 }
 
+/* Of frames with their headers, as links are described. */
+static double wire_rate_of(const banyan_probe_gauge *gauge, const receiving *r)
+{
+    banyan_endpoint *endpoint = gauge->options->endpoint;
+    double wire_bytes =
+        endpoint->transport->wire_bytes ? endpoint->transport->wire_bytes(endpoint, r->peer) : 1;
+
+    return wire_bytes * rate_of(r);
+}
+
 static banyan_status time_out(const banyan_probe_gauge *gauge, int peer, banyan_error *err)
 {
     return banyan_fail(err, BANYAN_TIMEOUT, "rank %d waited %d ms for rank %d to be measured",
@@ -379,7 +389,7 @@ banyan_status banyan_probe_flows(banyan_probe_gauge *gauge, const banyan_probe_f
     for (int i = 0; i < t.send_count; i++)
         gauge->sent += t.sends[i].bytes;
     for (int i = 0; i < t.receive_count && !status; i++)
-        bytes_per_s[t.receives[i].flow] = rate_of(&t.receives[i]);
+        bytes_per_s[t.receives[i].flow] = wire_rate_of(gauge, &t.receives[i]);
     banyan_free(t.sends);
     banyan_free(t.receives);
     return status ? status : share(gauge, flows, count, bytes_per_s, err);

@@ -266,6 +266,13 @@ static void pace(banyan_endpoint *base, int peer, double bytes_per_s)
         way->transport->pace(way, peer, bytes_per_s);
 }
 
+static double wire_bytes(banyan_endpoint *base, int peer)
+{
+    banyan_endpoint *way = way_to(own(base), peer);
+
+    return way->transport->wire_bytes ? way->transport->wire_bytes(way, peer) : 1;
+}
+
 static const char *describe(const banyan_endpoint *base, int peer, char *buffer, size_t size)
 {
     const endpoint *e = (const endpoint *)base;
@@ -293,6 +300,7 @@ static const banyan_transport banyan_transport_several = {
     .flush = flush,
     .read = read_into,
     .pace = pace,
+    .wire_bytes = wire_bytes,
     .describe = describe,
     .workspaces = get_workspaces,
     .wake = wake,

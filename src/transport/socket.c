@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 
+#define HEADER_BYTES 66      /* of a segment: Ethernet 14, IPv4 20, TCP 20 and its timestamps 12 */
 #define SILENT_PEER_MS 60000 /* unacknowledged data for so long: the connection is gone */
 
 typedef union {
@@ -272,11 +273,23 @@ void banyan_socket_tune(int socket, size_t buffer_bytes)
     }
 }
 
+double banyan_socket_wire_bytes(int socket)
+{
+    int segment = 0;
+    socklen_t length = sizeof segment;
+
+    if (getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &segment, &length) != 0 || segment <= 0)
+        return 1;
+    return 1 + HEADER_BYTES / (double)segment;
+}
+
+/* The kernel counts the segments without headers. */
 void banyan_socket_pace(int socket, double bytes_per_s)
 {
+    double counted_per_s = bytes_per_s / banyan_socket_wire_bytes(socket);
     int is_bounded =
-        bytes_per_s > 0 && bytes_per_s < 4e9; /* above, older kernels would read another figure */
-    unsigned long most = is_bounded ? (unsigned long)bytes_per_s : ~0ul;
+        counted_per_s > 0 && counted_per_s < 4e9; /* above, older kernels would read another figure */
+    unsigned long most = is_bounded ? (unsigned long)counted_per_s : ~0ul;
 
     setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &most, sizeof most);
 }

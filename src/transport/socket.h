@@ -77,9 +77,12 @@ banyan_status banyan_socket_connected(int socket, const banyan_address *to, bany
  * leaves the kernel to size the buffers, which fills most links better than any fixed size. */
 void banyan_socket_tune(int socket, size_t buffer_bytes);
 
-/* From now on the kernel sends at most that many bytes a second, evenly (it needs no queueing discipline for
- * that); 0: as many as congestion control allows. */
+/* From now on the kernel sends at most that many bytes a second, headers included, evenly (it needs no
+ * queueing discipline for that); 0: as many as congestion control allows. */
 void banyan_socket_pace(int socket, double bytes_per_s);
+
+/* Bytes on an Ethernet wire for each byte of a connection, where its segments are full. */
+double banyan_socket_wire_bytes(int socket);
 
 /* Our own end of a connection, and the other one. */
 int banyan_socket_local(int socket, banyan_address *out);

@@ -361,6 +361,21 @@ static void pace(banyan_endpoint *base, int member, double bytes_per_s)
     leave(e);
 }
 
+static double wire_bytes(banyan_endpoint *base, int member)
+{
+    banyan_tcp_endpoint *e = own(base);
+    banyan_tcp_peer *peer;
+    double bytes = 1;
+
+    enter(e);
+    peer = e->peers[member];
+    for (int i = 0; peer && i < peer->link_count; i++)
+        if (peer->links[i].state == BANYAN_LINK_OPEN)
+            bytes = banyan_socket_wire_bytes(peer->links[i].fd);
+    leave(e);
+    return bytes;
+}
+
 static void withdraw(banyan_endpoint *base)
 {
     banyan_tcp_endpoint *e = own(base);
@@ -425,4 +440,5 @@ const banyan_transport banyan_transport_tcp = {
     .close = close_endpoint,
     .sleep_fd = sleep_fd,
     .pace = pace,
+    .wire_bytes = wire_bytes,
 };

@@ -117,8 +117,12 @@ struct banyan_transport {
      * always. */
     int (*reaches)(const banyan_endpoint *endpoint, int peer);
 
-    /* From now on at most that many bytes a second leave for the peer; 0: as many as will. */
+    /* From now on at most that many bytes a second leave for the peer, on the wire, headers included; 0: as
+     * many as will. */
     void (*pace)(banyan_endpoint *endpoint, int peer, double bytes_per_s);
+
+    /* Bytes on the wire for each byte between the two, since frames have headers. NULL: 1. */
+    double (*wire_bytes)(banyan_endpoint *endpoint, int peer);
 
     /* How bytes from that peer come, in a few words for the log. Returns the buffer. */
     const char *(*describe)(const banyan_endpoint *endpoint, int peer, char *buffer, size_t size);
