@@ -17,8 +17,8 @@ banyan_status banyan_probe_gauge_create(const banyan_probe_options *options, ban
                                         banyan_error *err);
 void banyan_probe_gauge_destroy(banyan_probe_gauge *gauge); /* accepts NULL */
 
-/* All flows at once, for about so long each, with that much under way in each: bytes_per_s[i] of flow i on the
- * wire, the same on all ranks. */
+/* All flows at once, for about so long each, with that much under way in each: bytes_per_s[i] of flow i on
+ * the wire, the same on all ranks. */
 banyan_status banyan_probe_flows(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                                  double seconds, double under_way_bytes, double *bytes_per_s,
                                  banyan_error *err);

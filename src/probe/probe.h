@@ -6,7 +6,7 @@
  *     across and within racks ─────────> which hosts share a trunk, and how fast it is
  *
  * The result is a tree: ranks on their host's switch, hosts on their rack's switch or on the switch 'net',
- * racks on 'net'. Bandwidths are those of payload, as ranks get them. It takes about half a second and stops
+ * racks on 'net'. Bandwidths are those of the wire, headers included. It takes about half a second and stops
  * being right when the network changes. */
 #ifndef BANYAN_PROBE_H
 #define BANYAN_PROBE_H
