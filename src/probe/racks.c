@@ -19,15 +19,16 @@
 #include "core/sort.h"
 #include "probe/findings.h"
 
-#define BEYOND 1.2       /* times the second highest load of a trunk, the highest is doubtful, */
-#define WRONG 1.6        /* but not beyond this, */
-#define AGREES 0.9       /* and only if the third is as high as this share of the second: they agree */
+#define AGREES 0.9       /* a load that is as high as this share of another one agrees with it */
+#define BEYOND 1.2       /* times the median of loads: more than what is measured wrong */
+#define WRONG 1.6        /* times two loads that agree, a higher one is doubtful, but not beyond this */
 #define WANTED 1.12      /* times its load: it held somebody up */
 #define NOISE 0.06       /* speed that a flow may lack without a reason */
-#define RACK_COSTS 0.1   /* unexplained squares that one more rack must save */
+#define RACK_COSTS 0.2   /* unexplained squares that one more rack must save */
 #define SUSPICION 0.92   /* of what is unexplained without racks, less must be left with them */
 #define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
 #define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
+#define DISTURBED 12     /* of so many rounds, one may have been disturbed by others */
 #define ALL_GROUPINGS 8  /* hosts, of which all groupings are tried: 4140 of them */
 #define SWEEPS 12
 #define STARTS 3
@@ -35,12 +36,13 @@
 typedef struct {
     const banyan_probe_findings *f;
     int hosts, loads;
-    double *out, *in;      /* by host */
-    double *lack, *wanted; /* by load: unexplained so far; what hosts alone would allow; */
-    double *used;          /* how near to their limits its hosts were */
-    double *up, *down;     /* [round * hosts + rack]: loads, */
-    double *up_wanted, *down_wanted;
+    double *out, *in;            /* by host */
+    double *lack, *wanted;       /* by load: unexplained so far; what hosts alone would allow; */
+    double *used;                /* how near to their limits its hosts were */
+    double *up, *down;           /* [round * hosts + rack]: loads, */
+    double *up_full, *down_full; /* likewise: how full they were (before that: what was wanted of them) */
     double *up_most, *down_most; /* by rack: its limits */
+    double *of_round;            /* unexplained */
     int *size;                   /* by rack */
     int *trial, *best, *start;   /* racks by host */
 } fit;
@@ -54,10 +56,11 @@ static void free_fit(fit *t)
     banyan_free(t->used);
     banyan_free(t->up);
     banyan_free(t->down);
-    banyan_free(t->up_wanted);
-    banyan_free(t->down_wanted);
+    banyan_free(t->up_full);
+    banyan_free(t->down_full);
     banyan_free(t->up_most);
     banyan_free(t->down_most);
+    banyan_free(t->of_round);
     banyan_free(t->size);
     banyan_free(t->trial);
     banyan_free(t->best);
@@ -76,16 +79,18 @@ static banyan_status alloc_fit(fit *t, const banyan_probe_findings *f, banyan_er
     t->wanted = banyan_alloc((size_t)f->load_count + 1, sizeof *t->wanted);
     t->up = banyan_alloc(cells, sizeof *t->up);
     t->down = banyan_alloc(cells, sizeof *t->down);
-    t->up_wanted = banyan_alloc(cells, sizeof *t->up_wanted);
-    t->down_wanted = banyan_alloc(cells, sizeof *t->down_wanted);
+    t->up_full = banyan_alloc(cells, sizeof *t->up_full);
+    t->down_full = banyan_alloc(cells, sizeof *t->down_full);
     t->up_most = banyan_alloc(hosts, sizeof *t->up_most);
     t->down_most = banyan_alloc(hosts, sizeof *t->down_most);
+    t->of_round = banyan_alloc((size_t)f->round_count + 1, sizeof *t->of_round);
     t->size = banyan_alloc(hosts, sizeof *t->size);
     t->trial = banyan_alloc(hosts, sizeof *t->trial);
     t->best = banyan_alloc(hosts, sizeof *t->best);
     t->start = banyan_alloc(hosts, sizeof *t->start);
-    if (t->out && t->in && t->lack && t->used && t->wanted && t->up && t->down && t->up_wanted &&
-        t->down_wanted && t->up_most && t->down_most && t->size && t->trial && t->best && t->start)
+    if (t->out && t->in && t->lack && t->used && t->wanted && t->up && t->down && t->up_full &&
+        t->down_full && t->up_most && t->down_most && t->of_round && t->size && t->trial && t->best &&
+        t->start)
         return BANYAN_SUCCESS;
     free_fit(t);
     return banyan_fail_memory(err);
@@ -139,8 +144,9 @@ static double square(double x)
     return x * x;
 }
 
-/* What one way of a trunk carries at most: its highest load. Where that stands alone above two that agree, it
- * was measured wrong: flows that did not quite meet. */
+/* What one way of a trunk carries at most: its highest load, if another agrees. Where it stands alone above
+ * two that agree, it was measured wrong: flows that did not quite meet. Else it is no limit: the highest load
+ * of what is no trunk would explain whatever else went wrong in that round. */
 static double find_limit(const fit *t, const double *loads)
 {
     double first = 0, second = 0, third = 0;
@@ -159,7 +165,16 @@ static double find_limit(const fit *t, const double *loads)
             third = load;
         }
     }
-    return first > BEYOND * second && first < WRONG * second && third > AGREES * second ? second : first;
+    if (second > AGREES * first)
+        return first;
+    return first < WRONG * second && third > AGREES * second ? second : 0;
+}
+
+/* The load of one way of a trunk, of its limit, where that held somebody up; else 0. A lone host's trunk is
+ * its own cable: it has no limit here. */
+static double fullness(double load, double wanted, double most)
+{
+    return most > 0 && wanted >= WANTED * most ? load / most : 0;
 }
 
 /* Loads of all trunks, where racks[i] is host i's. */
@@ -170,8 +185,8 @@ static void load_trunks(fit *t, const int *racks)
 
     memset(t->up, 0, cells * sizeof *t->up);
     memset(t->down, 0, cells * sizeof *t->down);
-    memset(t->up_wanted, 0, cells * sizeof *t->up_wanted);
-    memset(t->down_wanted, 0, cells * sizeof *t->down_wanted);
+    memset(t->up_full, 0, cells * sizeof *t->up_full);
+    memset(t->down_full, 0, cells * sizeof *t->down_full);
     memset(t->up_most, 0, (size_t)t->hosts * sizeof *t->up_most);
     memset(t->down_most, 0, (size_t)t->hosts * sizeof *t->down_most);
     memset(t->size, 0, (size_t)t->hosts * sizeof *t->size);
@@ -187,8 +202,8 @@ static void load_trunks(fit *t, const int *racks)
                 continue;
             up[from] += f->loads[i].bytes_per_s;
             down[to] += f->loads[i].bytes_per_s;
-            t->up_wanted[k * t->hosts + from] += t->wanted[i];
-            t->down_wanted[k * t->hosts + to] += t->wanted[i];
+            t->up_full[k * t->hosts + from] += t->wanted[i];
+            t->down_full[k * t->hosts + to] += t->wanted[i];
         }
     }
     for (int r = 0; r < t->hosts; r++)
@@ -196,35 +211,49 @@ static void load_trunks(fit *t, const int *racks)
             t->up_most[r] = find_limit(t, t->up + r);
             t->down_most[r] = find_limit(t, t->down + r);
         }
+    for (size_t i = 0; i < cells; i++) {
+        t->up_full[i] = fullness(t->up[i], t->up_full[i], t->up_most[i % (size_t)t->hosts]);
+        t->down_full[i] = fullness(t->down[i], t->down_full[i], t->down_most[i % (size_t)t->hosts]);
+    }
 }
 
-/* The load of one way of a trunk, of its limit, where that held somebody up; else 0. A lone host's trunk is
- * its own cable. */
-static double fullness(const fit *t, int round, int rack, int is_out)
+/* How full the fullest trunk on the way of a flow is, or on that of its acknowledgements: where these queue,
+ * as much is under way as may be, and the flow waits. */
+static double fullness_of_ways(const fit *t, int round, int from, int to)
 {
-    int cell = round * t->hosts + rack;
-    double most = is_out ? t->up_most[rack] : t->down_most[rack];
-
-    if (!(most > 0) || (is_out ? t->up_wanted : t->down_wanted)[cell] < WANTED * most)
+    if (from == to)
         return 0;
-    return (is_out ? t->up : t->down)[cell] / most;
+    return fmax(fmax(t->up_full[round * t->hosts + from], t->down_full[round * t->hosts + to]),
+                fmax(t->up_full[round * t->hosts + to], t->down_full[round * t->hosts + from]));
 }
 
-/* Squares of what flows lack without a reason, and a price for each rack, be it of one host: of networks that
- * explain the same, the one with the fewest parts. */
-static double unexplained(fit *t, const int *racks)
+/* Squares of what the flows of a round lack without a reason. */
+static double unexplained_in(const fit *t, const int *racks, int round)
 {
     const banyan_probe_findings *f = t->f;
     double sum = 0;
 
-    load_trunks(t, racks);
-    for (int k = 0, i = 0; k < f->round_count; k++)
-        for (; i < f->rounds[k].end; i++) {
-            int from = racks[f->loads[i].src], to = racks[f->loads[i].dst];
-            double full = from == to ? 0 : fmax(fullness(t, k, from, 1), fullness(t, k, to, 0));
+    for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++) {
+        double full = fullness_of_ways(t, round, racks[f->loads[i].src], racks[f->loads[i].dst]);
 
-            sum += square(fmin(t->lack[i], fmax(0, 1 - full - NOISE)));
-        }
+        sum += square(fmin(t->lack[i], fmax(0, 1 - full - NOISE)));
+    }
+    return sum;
+}
+
+/* Squares of what flows lack without a reason, but for the worst rounds, and a price for each rack, be it of
+ * one host: of networks that explain the same, the one with the fewest parts. */
+static double unexplained(fit *t, const int *racks)
+{
+    int rounds = t->f->round_count;
+    double sum = 0;
+
+    load_trunks(t, racks);
+    for (int k = 0; k < rounds; k++)
+        t->of_round[k] = unexplained_in(t, racks, k);
+    banyan_sort_doubles(t->of_round, (size_t)rounds);
+    for (int k = 0; k < rounds - rounds / DISTURBED; k++)
+        sum += t->of_round[k];
     for (int r = 0; r < t->hosts; r++)
         sum += t->size[r] > 0 ? RACK_COSTS : 0;
     return sum;
@@ -499,8 +528,20 @@ static double compare(const fit *t, int round, int rack, int is_out)
     return could > 0 ? sum / could : 1;
 }
 
-/* The median of its loads while all hosts crossed the racks, refined by all loads near it; 0: most tests do
- * not show it. */
+/* The second highest of its loads, if that agrees with the highest. */
+static double find_repeated(const fit *t, const double *loads)
+{
+    double first = 0, second = 0;
+
+    for (int k = 0; k < t->f->round_count; k++) {
+        second = fmax(second, fmin(first, loads[k * t->hosts]));
+        first = fmax(first, loads[k * t->hosts]);
+    }
+    return second > AGREES * first ? second : 0;
+}
+
+/* The median of its loads while all hosts crossed the racks, or more that was seen twice, since trunks of
+ * larger racks may hold flows up then; refined by all loads near that. 0: most tests do not show it. */
 static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, double *values)
 {
     const banyan_probe_findings *f = t->f;
@@ -520,6 +561,8 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
             values[count++] = loads[k * t->hosts];
     banyan_sort_doubles(values, (size_t)count);
     middle = values[count / 2];
+    if (find_repeated(t, loads) > BEYOND * middle)
+        middle = find_repeated(t, loads);
     count = 0;
     for (int k = 0; k < f->round_count; k++)
         if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)

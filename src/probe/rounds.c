@@ -5,12 +5,15 @@
  *                powers of two, and random orders); some hosts to two others each, and two to one
  *     test       the racks that explain best what was seen: all hosts across them, then all within, twice;
  *                where that changes the explanation, the new racks are tested in turn
+ *     alone      a rack of which a host seems slower than others: all within it, and nobody else at work, since
+ *                a switch or a busy machine may hold up many at once
  *     both       a host whose neighbours are slower and whose flows to other racks are held up by the trunk:
  *                to both at once, twice, which shows how fast it is itself
  *
  * A trunk shows when many flows meet in it, so all hosts are at work in most rounds. Rounds grow with the
  * logarithm of the number of hosts, bytes with hosts * log(hosts). The choice is a pure function of the
  * findings: every rank makes the same. */
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -24,6 +27,7 @@
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
 #define MOST_TESTS 20
+#define AS_OTHERS 0.92 /* of the fastest host: what is below seems slower */
 #define AS_FAST                                                                                              \
     0.9 /* of its flows across racks: what a flow within one must reach to tell its host's speed */
 
@@ -181,14 +185,16 @@ static int next_of_rack(const banyan_probe_findings *f, int host)
     return next;
 }
 
-/* Each to one of its rack: the next, or a later one. */
-static int stay(const banyan_probe_findings *f, int number, int *pairs)
+/* Each host of the rack, or of all racks (-1), to one of its own: the next, or a later one. */
+static int stay(const banyan_probe_findings *f, int rack, int number, int *pairs)
 {
     int count = 0;
 
     for (int i = 0; i < f->host_count; i++) {
         int size = banyan_probe_rack_size(f, f->rack_of[i]), next = i;
 
+        if (rack >= 0 && f->rack_of[i] != rack)
+            continue;
         for (int step = 0; size > 1 && step <= number % (size - 1); step++)
             next = next_of_rack(f, next);
         if (next != i) {
@@ -234,7 +240,50 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     *kind = across <= within ? BANYAN_ROUND_ACROSS : BANYAN_ROUND_WITHIN;
     if (*kind == BANYAN_ROUND_ACROSS)
         return cross(f, count_kind(f, BANYAN_ROUND_ACROSS), pairs, count, err);
-    *count = stay(f, count_kind(f, BANYAN_ROUND_WITHIN), pairs);
+    *count = stay(f, -1, count_kind(f, BANYAN_ROUND_WITHIN), pairs);
+    return BANYAN_SUCCESS;
+}
+
+/* Rounds of which all flows stayed within the rack. */
+static int count_alone(const banyan_probe_findings *f, int rack)
+{
+    int count = 0;
+
+    for (int k = 0; k < f->round_count; k++) {
+        int is_alone = 1;
+
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
+            is_alone &= f->rack_of[f->loads[i].src] == rack && f->rack_of[f->loads[i].dst] == rack;
+        count += is_alone;
+    }
+    return count;
+}
+
+/* A rack of which a host still seems slow and that has not often been alone, or -1. */
+static int find_slow_rack(const banyan_probe_findings *f, const double *out, const double *in)
+{
+    double fastest = 0;
+
+    for (int i = 0; i < f->host_count; i++)
+        fastest = fmax(fastest, fmax(out[i], in[i]));
+    for (int i = 0; i < f->host_count; i++)
+        if (fmin(out[i], in[i]) < AS_OTHERS * fastest && banyan_probe_rack_size(f, f->rack_of[i]) > 1 &&
+            count_alone(f, f->rack_of[i]) < TESTS)
+            return f->rack_of[i];
+    return -1;
+}
+
+static banyan_status stay_alone(const banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
+{
+    double *speeds = banyan_alloc(2 * (size_t)f->host_count, sizeof *speeds);
+    int rack;
+
+    if (!speeds)
+        return banyan_fail_memory(err);
+    banyan_probe_host_speeds(f, speeds, speeds + f->host_count);
+    rack = find_slow_rack(f, speeds, speeds + f->host_count);
+    *count = rack >= 0 ? stay(f, rack, 0, pairs) : 0;
+    banyan_free(speeds);
     return BANYAN_SUCCESS;
 }
 
@@ -316,6 +365,8 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
     if (*count || hosts < 4)
         return BANYAN_SUCCESS;
     status = test(findings, kind, grouping, pairs, count, err);
+    if (!status && !*count && findings->rack_count > 1)
+        status = stay_alone(findings, pairs, count, err);
     if (!status && !*count && findings->rack_count > 1)
         *count = send_both_ways(findings, pairs);
     return status;
