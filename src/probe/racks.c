@@ -187,8 +187,6 @@ static void load_trunks(fit *t, const int *racks)
     memset(t->down, 0, cells * sizeof *t->down);
     memset(t->up_full, 0, cells * sizeof *t->up_full);
     memset(t->down_full, 0, cells * sizeof *t->down_full);
-    memset(t->up_most, 0, (size_t)t->hosts * sizeof *t->up_most);
-    memset(t->down_most, 0, (size_t)t->hosts * sizeof *t->down_most);
     memset(t->size, 0, (size_t)t->hosts * sizeof *t->size);
     for (int i = 0; i < t->hosts; i++)
         t->size[racks[i]]++;
@@ -206,14 +204,15 @@ static void load_trunks(fit *t, const int *racks)
             t->down_full[k * t->hosts + to] += t->wanted[i];
         }
     }
-    for (int r = 0; r < t->hosts; r++)
-        if (t->size[r] > 1 && t->size[r] < t->hosts) {
-            t->up_most[r] = find_limit(t, t->up + r);
-            t->down_most[r] = find_limit(t, t->down + r);
+    for (int r = 0; r < t->hosts; r++) {
+        int is_rack = t->size[r] > 1 && t->size[r] < t->hosts;
+
+        t->up_most[r] = is_rack ? find_limit(t, t->up + r) : 0;
+        t->down_most[r] = is_rack ? find_limit(t, t->down + r) : 0;
+        for (size_t cell = (size_t)r; t->size[r] && cell < cells; cell += (size_t)t->hosts) {
+            t->up_full[cell] = fullness(t->up[cell], t->up_full[cell], t->up_most[r]);
+            t->down_full[cell] = fullness(t->down[cell], t->down_full[cell], t->down_most[r]);
         }
-    for (size_t i = 0; i < cells; i++) {
-        t->up_full[i] = fullness(t->up[i], t->up_full[i], t->up_most[i % (size_t)t->hosts]);
-        t->down_full[i] = fullness(t->down[i], t->down_full[i], t->down_most[i % (size_t)t->hosts]);
     }
 }
 
@@ -234,8 +233,11 @@ static double unexplained_in(const fit *t, const int *racks, int round)
     double sum = 0;
 
     for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++) {
-        double full = fullness_of_ways(t, round, racks[f->loads[i].src], racks[f->loads[i].dst]);
+        double full;
 
+        if (!(t->lack[i] > 0))
+            continue;
+        full = fullness_of_ways(t, round, racks[f->loads[i].src], racks[f->loads[i].dst]);
         sum += square(fmin(t->lack[i], fmax(0, 1 - full - NOISE)));
     }
     return sum;
@@ -249,11 +251,18 @@ static double unexplained(fit *t, const int *racks)
     double sum = 0;
 
     load_trunks(t, racks);
-    for (int k = 0; k < rounds; k++)
+    for (int k = 0; k < rounds; k++) {
         t->of_round[k] = unexplained_in(t, racks, k);
-    banyan_sort_doubles(t->of_round, (size_t)rounds);
-    for (int k = 0; k < rounds - rounds / DISTURBED; k++)
         sum += t->of_round[k];
+    }
+    for (int i = 0; i < rounds / DISTURBED; i++) {
+        int worst = 0;
+
+        for (int k = 1; k < rounds; k++)
+            worst = t->of_round[k] > t->of_round[worst] ? k : worst;
+        sum -= t->of_round[worst];
+        t->of_round[worst] = 0;
+    }
     for (int r = 0; r < t->hosts; r++)
         sum += t->size[r] > 0 ? RACK_COSTS : 0;
     return sum;
