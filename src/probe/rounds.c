@@ -361,12 +361,11 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
         return explore(findings, findings->round_count, pairs, count, err);
     if (findings->round_count >= explored + MOST_TESTS)
         return BANYAN_SUCCESS;
-    *count = confirm(findings, pairs);
-    if (*count || hosts < 4)
-        return BANYAN_SUCCESS;
-    status = test(findings, kind, grouping, pairs, count, err);
+    status = hosts < 4 ? BANYAN_SUCCESS : test(findings, kind, grouping, pairs, count, err);
     if (!status && !*count && findings->rack_count > 1)
         status = stay_alone(findings, pairs, count, err);
+    if (!status && !*count) /* after the tests: many single flows at once may have been held up before */
+        *count = confirm(findings, pairs);
     if (!status && !*count && findings->rack_count > 1)
         *count = send_both_ways(findings, pairs);
     return status;
