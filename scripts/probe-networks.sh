@@ -68,6 +68,7 @@ END
     hosts:1+1+1+1,gbps=1 hosts:1+1+1+1,gbps=1,degrade=h0:0.2,degrade=h1:0.5 \
     'hosts:1+1+1+1,gbps=1,degrade=h1->net:0.3,degrade=net->h2:0.5' hosts:1+1+1+1+1+1,gbps=0.5,degrade=h3:0.2 \
     racks:2x2x2,gbps=1,rack_gbps=0.5 racks:2x2x2,gbps=1,rack_gbps=0.5,deal=rr \
+    hosts:1+1+1+1+1+1,gbps=1,degrade=h2:0.25 racks:3x3+3+2x1,gbps=1,rack_gbps=0.6 \
     racks:2x3+2x1,gbps=1,rack_gbps=0.8 racks:3x2x1,gbps=1,rack_gbps=0.5 racks:4x2x1,gbps=1,rack_gbps=0.5
 for net in "$@"; do
     "$banyan" topo convert "$net" -o "$folder/real.json" > /dev/null || exit 1

@@ -273,7 +273,7 @@ static int middle_of(const sample *s)
 }
 
 /* Whether calls still get faster, as while congestion control learns what new connections may send. */
-static int is_settling(const sample *s)
+static int gets_faster(const sample *s)
 {
     int last = s->count - 1, is_fastest = 1;
 
@@ -573,7 +573,7 @@ static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, 
         return BANYAN_SUCCESS;
     }
     status = note_call(comm, bytes, mine_s, &l->after);
-    if (status || l->after.count < SAMPLES || is_settling(&l->after))
+    if (status || l->after.count < SAMPLES || gets_faster(&l->after))
         return status;
     status = check_network(comm, plan, &is_right);
     if (status)

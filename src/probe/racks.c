@@ -28,7 +28,7 @@
 #define SUSPICION 0.92   /* of what is unexplained without racks, less must be left with them */
 #define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
 #define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
-#define DISTURBED 12     /* of so many rounds, one may have been disturbed by others */
+#define DISTURBED 12     /* one of that many rounds may have been disturbed by others */
 #define ALL_GROUPINGS 8  /* hosts, of which all groupings are tried: 4140 of them */
 #define SWEEPS 12
 #define STARTS 3
