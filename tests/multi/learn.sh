@@ -27,11 +27,13 @@ export BANYAN_TOPO= BANYAN_DEBUG=INFO BANYAN_DEBUG_SUBSYS=GRAPH BANYAN_DEBUG_FIL
 bench=$!
 if [ "$BANYAN_RANK" = 2 ] && [ -n "$4" ]; then
     for mbits in $4; do
-        sleep 6
-        for ((i = 0; i < 200 && mbits > 50; i++)); do # until it is noticed that the link was slow
-            grep -q "surveyed again" "$2/log.0" && break
+        # Until the network is learnt, and calls have shown what they take there; then until the slow link is noticed.
+        [ "$mbits" = 50 ] && wanted="what was learnt promises" || wanted="surveyed again"
+        for ((i = 0; i < 300; i++)); do
+            grep -q "$wanted" "$2/log.0" 2> /dev/null && break
             sleep 0.1
         done
+        [ "$mbits" = 50 ] && sleep 2
         tc qdisc change dev eth0 root tbf rate "${mbits}mbit" burst 24000 limit 1000000 || exit 1
         grep -c "" "$2/log.0" > "$2/changed.$mbits"
     done
@@ -83,7 +85,7 @@ for file in "$folder"/kept/network-*.json; do echo "{" > "$file"; done
 BANYAN_LEARN_FOLDER=$folder/kept BANYAN_DEBUG=WARN job hosts:1+1,gbps=0.5 20 ""
 grep -q "the network that was kept is of no use: .*network-" "$folder/log.0" || complain "a broken file is not told: $(cat "$folder/log.0")"
 
-# One rank keeps its old speed until the job is 6 s old, has a tenth of it for 6 s, and then again all.
+# One rank keeps its old speed until the network is learnt, has a tenth of it until that is noticed, and then again all.
 job hosts:1+1+1+1,gbps=0.5 150 "50 500"
 tail -n "+$(cat "$folder/changed.50" 2> /dev/null)" "$folder/log.0" | grep -q "the network is surveyed again" ||
     complain "a link that lost its speed was not noticed: $(cat "$folder/log.0")"
