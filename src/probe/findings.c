@@ -6,7 +6,10 @@
 
 #include "core/alloc.h"
 
-#define FAN_SHOWS 1.2 /* times the best single flow */
+#define FAN_SHOWS 1.2 /* times what single flows show */
+#define AGREES 0.85   /* a speed that is as high as this share of another one agrees with it */
+#define CLEARLY 0.92  /* of what could be: less is less */
+#define TOP 32        /* values that are kept */
 
 banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,
                                          banyan_error *err)
@@ -103,11 +106,47 @@ static int add_up(const banyan_probe_findings *f, int round, int host, int is_ou
     return count;
 }
 
-/* The best of single flows; the best two sums of several at once, and how often there were several. */
+/* Sorted values, the highest first. */
 typedef struct {
-    double best, fan, second;
-    int fans;
+    double values[TOP];
+    int count; /* of all, not only of these */
+} top;
+
+static void put(top *t, double value)
+{
+    int i = t->count < TOP ? t->count : TOP;
+
+    t->count++;
+    for (; i > 0 && t->values[i - 1] < value; i--)
+        if (i < TOP)
+            t->values[i] = t->values[i - 1];
+    if (i < TOP)
+        t->values[i] = value;
+}
+
+/* What one host did with single flows, with several at once, and with long ones that showed its own limit. */
+typedef struct {
+    top single, fan, longer;
 } record;
+
+static double best_single(const banyan_probe_findings *f, int host, int is_out)
+{
+    double best = 0, sum;
+
+    for (int k = 0; k < f->round_count; k++)
+        if (add_up(f, k, host, is_out, &sum) == 1 && sum > best)
+            best = sum;
+    return best;
+}
+
+/* Where the other end of a host's only flow in this round can do clearly more. */
+static int shows_limit(const banyan_probe_findings *f, int round, int host, int is_out, double speed)
+{
+    for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++)
+        if ((is_out ? f->loads[i].src : f->loads[i].dst) == host)
+            return speed < CLEARLY * best_single(f, is_out ? f->loads[i].dst : f->loads[i].src, !is_out);
+    return 0;
+}
 
 static record look_at(const banyan_probe_findings *f, int host, int is_out)
 {
@@ -117,24 +156,44 @@ static record look_at(const banyan_probe_findings *f, int host, int is_out)
     for (int k = 0; k < f->round_count; k++) {
         int count = add_up(f, k, host, is_out, &sum);
 
-        r.fans += count > 1;
-        if (count == 1 && sum > r.best)
-            r.best = sum;
-        if (count > 1 && sum > r.fan) {
-            r.second = r.fan;
-            r.fan = sum;
-        } else if (count > 1 && sum > r.second) {
-            r.second = sum;
-        }
+        if (f->rounds[k].kind != BANYAN_ROUND_LONG && count)
+            put(count > 1 ? &r.fan : &r.single, sum);
+        else if (count && shows_limit(f, k, host, is_out, sum))
+            put(&r.longer, sum);
     }
     return r;
+}
+
+/* The third quartile of those that agree with the second best: what is higher came out of a switch that had
+ * been saving up for it, or from flows that did not quite meet. The best, where it stands alone. */
+static double believe(const top *t)
+{
+    int agree = 1;
+
+    if (t->values[1] < AGREES * t->values[0])
+        return t->values[0];
+    while (agree < TOP && agree < t->count && t->values[agree] >= AGREES * t->values[1])
+        agree++;
+    return t->values[agree / 4];
+}
+
+static int has_long(const record *r)
+{
+    return r->longer.values[0] > 0 && r->longer.values[0] >= AGREES * believe(&r->single);
+}
+
+static int shows_more(const record *r, double several)
+{
+    return !has_long(r) && several > FAN_SHOWS * believe(&r->single);
 }
 
 static double speed_of(const banyan_probe_findings *f, int host, int is_out)
 {
     record r = look_at(f, host, is_out);
 
-    return r.second > FAN_SHOWS * r.best ? r.second : r.best;
+    if (has_long(&r))
+        return r.longer.values[0];
+    return shows_more(&r, r.fan.values[1]) ? r.fan.values[1] : believe(&r.single);
 }
 
 int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out)
@@ -142,7 +201,7 @@ int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out
     for (int i = 0; i < findings->host_count; i++) {
         record r = look_at(findings, i, is_out);
 
-        if (r.fans == 1 && r.fan > FAN_SHOWS * r.best)
+        if (r.fan.count == 1 && shows_more(&r, r.fan.values[0]))
             return i;
     }
     return -1;

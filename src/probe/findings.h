@@ -21,7 +21,8 @@ typedef struct {
 typedef enum {
     BANYAN_ROUND_EXPLORE, /* to see something at all */
     BANYAN_ROUND_ACROSS,  /* all hosts that can send to another rack, */
-    BANYAN_ROUND_WITHIN   /* and all to their own: the same hosts without the trunk */
+    BANYAN_ROUND_WITHIN,  /* and all to their own: the same hosts without the trunk */
+    BANYAN_ROUND_LONG     /* hosts that seem slow, for longer, and nobody else */
 } banyan_round_kind;
 
 typedef struct {
@@ -65,8 +66,8 @@ banyan_status banyan_probe_add_round(banyan_probe_findings *findings, banyan_rou
 /* The first load of a round. */
 int banyan_probe_round_begin(const banyan_probe_findings *findings, int round);
 
-/* By host: the most that it has sent, and received, at one time. Several flows of a host count only where
- * they show clearly more than one does, twice. */
+/* By host: the most that it has sent, and received, at one time, as far as that repeats itself. Several flows
+ * of a host count only where they show clearly more than one does, twice; long ones where they agree. */
 void banyan_probe_host_speeds(const banyan_probe_findings *findings, double *out, double *in);
 
 /* A host whose several flows showed more than one does, but only once; -1: none. */

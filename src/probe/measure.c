@@ -53,7 +53,7 @@ typedef struct {
     int64_t first_ns, end_ns;
     int64_t mark_ns[MARKS]; /* when that much had come: */
     uint64_t mark_bytes[MARKS];
-    int marks;
+    int marks, is_reading; /* of what had come at the last mark, there may be more */
 } receiving;
 
 banyan_status banyan_probe_gauge_create(const banyan_probe_options *options, banyan_probe_gauge **out,
@@ -175,16 +175,23 @@ static int is_received(const banyan_probe_gauge *gauge, const receiving *r, cons
            endpoint->transport->sent(endpoint, r->peer, ACKS) - r->acks_begin >= r->acks;
 }
 
-/* Marks are some time apart. */
+/* Marks are some time apart, and made when all that had come by then is read: what waited for a rank that was
+ * not at work would be counted to the time after that. */
 static void note_progress(receiving *r, const pace *p, int64_t now_ns)
 {
+    int64_t apart_ns = p->length_ns / (MARKS - 4), before_ns;
+
     r->end_ns = now_ns;
     if (!r->first_ns)
         r->first_ns = now_ns;
-    if (r->marks == MARKS || (r->marks && now_ns - r->mark_ns[r->marks - 1] < p->length_ns / (MARKS - 4)))
+    before_ns = r->marks > 1 ? r->mark_ns[r->marks - 2] : r->first_ns;
+    if (r->is_reading && r->marks && now_ns - before_ns < 2 * apart_ns)
+        r->marks--;
+    if (r->marks == MARKS || (r->marks && now_ns - r->mark_ns[r->marks - 1] < apart_ns))
         return;
     r->mark_ns[r->marks] = now_ns;
     r->mark_bytes[r->marks++] = r->bytes;
+    r->is_reading = 1;
 }
 
 static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace *p)
@@ -197,8 +204,10 @@ static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace
     if (r->is_last && !r->in_block)
         return moved;
     there = endpoint->transport->peek(endpoint, r->peer, DATA, &memory);
-    if (!there)
+    if (!there) {
+        r->is_reading = 0;
         return moved;
+    }
     if (!r->in_block)
         r->is_last = *(const unsigned char *)memory == 'E';
     there = there < BLOCK_BYTES - r->in_block ? there : BLOCK_BYTES - r->in_block;

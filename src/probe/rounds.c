@@ -5,8 +5,8 @@
  *                powers of two, and random orders); some hosts to two others each, and two to one
  *     test       the racks that explain best what was seen: all hosts across them, then all within, twice;
  *                where that changes the explanation, the new racks are tested in turn
- *     alone      a rack of which a host seems slower than others: all within it, and nobody else at work,
- *                since a switch or a busy machine may hold up many at once
+ *     long       hosts that seem slower than others, to a fast one of their rack, and nobody else at work: a
+ *                switch or a busy machine may hold up many at once, and for a while lets pass what it saved up
  *     both       a host whose neighbours are slower and whose flows to other racks are held up by the trunk:
  *                to both at once, twice, which shows how fast it is itself
  *
@@ -26,7 +26,8 @@
 #define RANDOM_ORDERS 3
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
-#define MOST_TESTS 20
+#define MOST_TESTS 16
+#define LONG_TIMES 2 /* of a host, each way */
 #define AS_OTHERS 0.92 /* of the fastest host: what is below seems slower */
 #define AS_FAST                                                                                              \
     0.9 /* of its flows across racks: what a flow within one must reach to tell its host's speed */
@@ -185,16 +186,14 @@ static int next_of_rack(const banyan_probe_findings *f, int host)
     return next;
 }
 
-/* Each host of the rack, or of all racks (-1), to one of its own: the next, or a later one. */
-static int stay(const banyan_probe_findings *f, int rack, int number, int *pairs)
+/* Each host to one of its rack: the next, or a later one. */
+static int stay(const banyan_probe_findings *f, int number, int *pairs)
 {
     int count = 0;
 
     for (int i = 0; i < f->host_count; i++) {
         int size = banyan_probe_rack_size(f, f->rack_of[i]), next = i;
 
-        if (rack >= 0 && f->rack_of[i] != rack)
-            continue;
         for (int step = 0; size > 1 && step <= number % (size - 1); step++)
             next = next_of_rack(f, next);
         if (next != i) {
@@ -240,50 +239,75 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     *kind = across <= within ? BANYAN_ROUND_ACROSS : BANYAN_ROUND_WITHIN;
     if (*kind == BANYAN_ROUND_ACROSS)
         return cross(f, count_kind(f, BANYAN_ROUND_ACROSS), pairs, count, err);
-    *count = stay(f, -1, count_kind(f, BANYAN_ROUND_WITHIN), pairs);
+    *count = stay(f, count_kind(f, BANYAN_ROUND_WITHIN), pairs);
     return BANYAN_SUCCESS;
 }
 
-/* Rounds of which all flows stayed within the rack. */
-static int count_alone(const banyan_probe_findings *f, int rack)
+/* Long flows of the host, that way. */
+static int count_long(const banyan_probe_findings *f, int host, int is_out)
 {
     int count = 0;
 
-    for (int k = 0; k < f->round_count; k++) {
-        int is_alone = 1;
-
+    for (int k = 0; k < f->round_count; k++)
         for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
-            is_alone &= f->rack_of[f->loads[i].src] == rack && f->rack_of[f->loads[i].dst] == rack;
-        count += is_alone;
+            count += f->rounds[k].kind == BANYAN_ROUND_LONG &&
+                     (is_out ? f->loads[i].src : f->loads[i].dst) == host;
+    return count;
+}
+
+/* The fastest host of the same rack that is at least as fast as this one, and still free; or -1. */
+static int find_partner(const banyan_probe_findings *f, int host, double speed, const double *speeds,
+                        const int *pairs, int count)
+{
+    int best = -1;
+
+    for (int i = 0; i < f->host_count; i++) {
+        int is_free = i != host && f->rack_of[i] == f->rack_of[host] && speeds[i] >= speed;
+
+        for (int k = 0; k < 2 * count; k++)
+            is_free &= pairs[k] != i;
+        if (is_free && (best < 0 || speeds[i] > speeds[best]))
+            best = i;
+    }
+    return best;
+}
+
+/* Hosts that seem slow one way, each to or from a faster one of its rack: so nobody else keeps them waiting. */
+static int pair_slow(const banyan_probe_findings *f, const double *speeds, const double *others, int is_out,
+                     int *pairs)
+{
+    double fastest = 0;
+    int count = 0;
+
+    for (int i = 0; i < f->host_count; i++)
+        fastest = fmax(fastest, fmax(speeds[i], others[i]));
+    for (int i = 0; i < f->host_count; i++) {
+        int partner, is_taken = 0;
+
+        for (int k = 0; k < 2 * count; k++)
+            is_taken |= pairs[k] == i;
+        if (is_taken || speeds[i] >= AS_OTHERS * fastest || count_long(f, i, is_out) >= LONG_TIMES)
+            continue;
+        partner = find_partner(f, i, speeds[i], others, pairs, count);
+        if (partner < 0)
+            continue;
+        pairs[2 * count] = is_out ? i : partner;
+        pairs[2 * count++ + 1] = is_out ? partner : i;
     }
     return count;
 }
 
-/* A rack of which a host still seems slow and that has not often been alone, or -1. */
-static int find_slow_rack(const banyan_probe_findings *f, const double *out, const double *in)
+static banyan_status take_long(const banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
 {
-    double fastest = 0;
+    double *out = banyan_alloc(2 * (size_t)f->host_count, sizeof *out), *in = out + f->host_count;
 
-    for (int i = 0; i < f->host_count; i++)
-        fastest = fmax(fastest, fmax(out[i], in[i]));
-    for (int i = 0; i < f->host_count; i++)
-        if (fmin(out[i], in[i]) < AS_OTHERS * fastest && banyan_probe_rack_size(f, f->rack_of[i]) > 1 &&
-            count_alone(f, f->rack_of[i]) < TESTS)
-            return f->rack_of[i];
-    return -1;
-}
-
-static banyan_status stay_alone(const banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
-{
-    double *speeds = banyan_alloc(2 * (size_t)f->host_count, sizeof *speeds);
-    int rack;
-
-    if (!speeds)
+    if (!out)
         return banyan_fail_memory(err);
-    banyan_probe_host_speeds(f, speeds, speeds + f->host_count);
-    rack = find_slow_rack(f, speeds, speeds + f->host_count);
-    *count = rack >= 0 ? stay(f, rack, 0, pairs) : 0;
-    banyan_free(speeds);
+    banyan_probe_host_speeds(f, out, in);
+    *count = pair_slow(f, out, in, 1, pairs);
+    if (!*count)
+        *count = pair_slow(f, in, out, 0, pairs);
+    banyan_free(out);
     return BANYAN_SUCCESS;
 }
 
@@ -362,8 +386,12 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
     if (findings->round_count >= explored + MOST_TESTS)
         return BANYAN_SUCCESS;
     status = hosts < 4 ? BANYAN_SUCCESS : test(findings, kind, grouping, pairs, count, err);
-    if (!status && !*count && findings->rack_count > 1)
-        status = stay_alone(findings, pairs, count, err);
+    if (!status && !*count) {
+        *kind = BANYAN_ROUND_LONG;
+        status = take_long(findings, pairs, count, err);
+    }
+    if (!*count)
+        *kind = BANYAN_ROUND_EXPLORE;
     if (!status && !*count) /* after the tests: many single flows at once may have been held up before */
         *count = confirm(findings, pairs);
     if (!status && !*count && findings->rack_count > 1)

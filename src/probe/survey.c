@@ -121,7 +121,8 @@ static double expect(const banyan_survey *s, int flow)
 
 /* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way
  * as the wires hold, and a little for queues. */
-static void set_pace(banyan_survey *s, int count, double *seconds, double *under_way_bytes)
+static void set_pace(banyan_survey *s, banyan_round_kind kind, int count, double *seconds,
+                     double *under_way_bytes)
 {
     double *speeds = s->second, flow_bytes = ROUND_BYTES / s->findings.host_count, fastest;
 
@@ -136,6 +137,8 @@ static void set_pace(banyan_survey *s, int count, double *seconds, double *under
         return;
     flow_bytes = fmin(fmax(flow_bytes, MIN_FLOW_BYTES), MAX_FLOW_BYTES);
     *seconds = fmax(flow_bytes / speeds[count / 2], SLOW_FLOW_BYTES / speeds[0]);
+    if (kind == BANYAN_ROUND_LONG)
+        *seconds = MAX_FLOW_BYTES / speeds[0];
     *seconds = fmin(fmax(*seconds, MIN_S), MAX_S);
     *under_way_bytes = fmin(fmax(fastest * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
 }
@@ -161,7 +164,7 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
         return status ? status : banyan_probe_judge_racks(&s->findings, err);
     for (int i = 0; i < count; i++)
         s->flows[i] = (banyan_probe_flow){rank_of(s, s->pairs[2 * i]), rank_of(s, s->pairs[2 * i + 1])};
-    set_pace(s, count, &seconds, &under_way_bytes);
+    set_pace(s, kind, count, &seconds, &under_way_bytes);
     if (!s->findings.round_count) /* connections that are new, and processes that were asleep, are slow */
         status = banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, s->rates, err);
     if (!status)
