@@ -2,6 +2,7 @@
 /* probe/findings.c: the memory of what was measured. */
 #include "probe/findings.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/alloc.h"
@@ -9,7 +10,6 @@
 #define FAN_SHOWS 1.2 /* times what single flows show */
 #define AGREES 0.85   /* a speed that is as high as this share of another one agrees with it */
 #define CLEARLY 0.92  /* of what could be: less is less */
-#define TOP 32        /* values that are kept */
 
 banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,
                                          banyan_error *err)
@@ -106,37 +106,21 @@ static int add_up(const banyan_probe_findings *f, int round, int host, int is_ou
     return count;
 }
 
-/* Sorted values, the highest first. */
+/* The best of single flows, and of long ones that showed the host's own limit; the best two sums of several at
+ * once, and how often there were several. */
 typedef struct {
-    double values[TOP];
-    int count; /* of all, not only of these */
-} top;
-
-static void put(top *t, double value)
-{
-    int i = t->count < TOP ? t->count : TOP;
-
-    t->count++;
-    for (; i > 0 && t->values[i - 1] < value; i--)
-        if (i < TOP)
-            t->values[i] = t->values[i - 1];
-    if (i < TOP)
-        t->values[i] = value;
-}
-
-/* What one host did with single flows, with several at once, and with long ones that showed its own limit. */
-typedef struct {
-    top single, fan, longer;
+    double single, longer, fan, second;
+    int fans;
 } record;
 
 static double best_single(const banyan_probe_findings *f, int host, int is_out)
 {
-    double best = 0, sum;
+    double most = 0, sum;
 
     for (int k = 0; k < f->round_count; k++)
-        if (add_up(f, k, host, is_out, &sum) == 1 && sum > best)
-            best = sum;
-    return best;
+        if (add_up(f, k, host, is_out, &sum) == 1)
+            most = fmax(most, sum);
+    return most;
 }
 
 /* Where the other end of a host's only flow in this round can do clearly more. */
@@ -156,35 +140,28 @@ static record look_at(const banyan_probe_findings *f, int host, int is_out)
     for (int k = 0; k < f->round_count; k++) {
         int count = add_up(f, k, host, is_out, &sum);
 
-        if (f->rounds[k].kind != BANYAN_ROUND_LONG && count)
-            put(count > 1 ? &r.fan : &r.single, sum);
-        else if (count && shows_limit(f, k, host, is_out, sum))
-            put(&r.longer, sum);
+        if (count > 1) {
+            r.fans++;
+            r.second = fmax(r.second, fmin(r.fan, sum));
+            r.fan = fmax(r.fan, sum);
+        } else if (f->rounds[k].kind == BANYAN_ROUND_LONG && shows_limit(f, k, host, is_out, sum)) {
+            r.longer = fmax(r.longer, sum);
+        } else {
+            r.single = fmax(r.single, sum);
+        }
     }
     return r;
 }
 
-/* The third quartile of those that agree with the second best: what is higher came out of a switch that had
- * been saving up for it, or from flows that did not quite meet. The best, where it stands alone. */
-static double believe(const top *t)
-{
-    int agree = 1;
-
-    if (t->values[1] < AGREES * t->values[0])
-        return t->values[0];
-    while (agree < TOP && agree < t->count && t->values[agree] >= AGREES * t->values[1])
-        agree++;
-    return t->values[agree / 4];
-}
-
+/* A short flow may be what a switch had saved up for it. */
 static int has_long(const record *r)
 {
-    return r->longer.values[0] > 0 && r->longer.values[0] >= AGREES * believe(&r->single);
+    return r->longer > 0 && r->longer > AGREES * r->single;
 }
 
 static int shows_more(const record *r, double several)
 {
-    return !has_long(r) && several > FAN_SHOWS * believe(&r->single);
+    return !has_long(r) && several > FAN_SHOWS * r->single;
 }
 
 static double speed_of(const banyan_probe_findings *f, int host, int is_out)
@@ -192,8 +169,8 @@ static double speed_of(const banyan_probe_findings *f, int host, int is_out)
     record r = look_at(f, host, is_out);
 
     if (has_long(&r))
-        return r.longer.values[0];
-    return shows_more(&r, r.fan.values[1]) ? r.fan.values[1] : believe(&r.single);
+        return r.longer;
+    return shows_more(&r, r.second) ? r.second : r.single;
 }
 
 int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out)
@@ -201,7 +178,7 @@ int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out
     for (int i = 0; i < findings->host_count; i++) {
         record r = look_at(findings, i, is_out);
 
-        if (r.fan.count == 1 && shows_more(&r, r.fan.values[0]))
+        if (r.fans == 1 && shows_more(&r, r.fan))
             return i;
     }
     return -1;

@@ -27,8 +27,9 @@
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
 #define MOST_TESTS 16
-#define LONG_TIMES 2 /* of a host, each way */
-#define AS_OTHERS 0.92 /* of the fastest host: what is below seems slower */
+#define LONG_TIMES 2   /* of a host, each way */
+#define AS_OTHERS 0.92 /* of the fastest host: what is below seems slower, */
+#define SLOW 0.7       /* and what is below that, is slower whatever keeps it waiting */
 #define AS_FAST                                                                                              \
     0.9 /* of its flows across racks: what a flow within one must reach to tell its host's speed */
 
@@ -255,14 +256,14 @@ static int count_long(const banyan_probe_findings *f, int host, int is_out)
     return count;
 }
 
-/* The fastest host of the same rack that is at least as fast as this one, and still free; or -1. */
-static int find_partner(const banyan_probe_findings *f, int host, double speed, const double *speeds,
-                        const int *pairs, int count)
+/* The fastest host of the same rack that is still free, or -1. */
+static int find_partner(const banyan_probe_findings *f, int host, const double *speeds, const int *pairs,
+                        int count)
 {
     int best = -1;
 
     for (int i = 0; i < f->host_count; i++) {
-        int is_free = i != host && f->rack_of[i] == f->rack_of[host] && speeds[i] >= speed;
+        int is_free = i != host && f->rack_of[i] == f->rack_of[host];
 
         for (int k = 0; k < 2 * count; k++)
             is_free &= pairs[k] != i;
@@ -272,7 +273,8 @@ static int find_partner(const banyan_probe_findings *f, int host, double speed, 
     return best;
 }
 
-/* Hosts that seem slow one way, each to or from a faster one of its rack: so nobody else keeps them waiting. */
+/* Hosts that seem slow one way, each to or from a fast one of its rack: nobody else keeps them waiting then.
+ * On one switch it takes more than what a busy machine does. */
 static int pair_slow(const banyan_probe_findings *f, const double *speeds, const double *others, int is_out,
                      int *pairs)
 {
@@ -286,9 +288,10 @@ static int pair_slow(const banyan_probe_findings *f, const double *speeds, const
 
         for (int k = 0; k < 2 * count; k++)
             is_taken |= pairs[k] == i;
-        if (is_taken || speeds[i] >= AS_OTHERS * fastest || count_long(f, i, is_out) >= LONG_TIMES)
+        if (is_taken || speeds[i] >= (f->rack_count > 1 ? AS_OTHERS : SLOW) * fastest ||
+            count_long(f, i, is_out) >= LONG_TIMES)
             continue;
-        partner = find_partner(f, i, speeds[i], others, pairs, count);
+        partner = find_partner(f, i, others, pairs, count);
         if (partner < 0)
             continue;
         pairs[2 * count] = is_out ? i : partner;

@@ -442,7 +442,6 @@ TEST(racks_of_hundreds_of_random_networks_are_found)
         n = disturb(n, seed);
         found += is_found(&n, &random);
     }
-    fprintf(stderr, "FOUND %d\n", found);
     if (found < NETWORKS * 94 / 100)
         fail_msg("the racks of %d networks of %d were found", found, (int)NETWORKS);
 }
@@ -457,7 +456,6 @@ TEST(racks_of_64_hosts_that_follow_their_order_are_found)
 
         found += is_found(&n, &random);
     }
-    fprintf(stderr, "FOUND %d\n", found);
     if (found < 11)
         fail_msg("the racks of %d networks of 12 were found", found);
 }
