@@ -106,8 +106,8 @@ static int add_up(const banyan_probe_findings *f, int round, int host, int is_ou
     return count;
 }
 
-/* The best of single flows, and of long ones that showed the host's own limit; the best two sums of several at
- * once, and how often there were several. */
+/* The best of single flows, and of long ones that showed the host's own limit; the best two sums of several
+ * at once, and how often there were several. */
 typedef struct {
     double single, longer, fan, second;
     int fans;

@@ -580,6 +580,18 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
     return count ? values[count / 2] : middle;
 }
 
+/* The last racks that were suspected may not have been tested before the survey had to end. */
+static int are_tested(const banyan_probe_findings *f, uint64_t grouping)
+{
+    int across = 0, within = 0;
+
+    for (int k = 0; k < f->round_count; k++) {
+        across += f->rounds[k].grouping == grouping && f->rounds[k].kind == BANYAN_ROUND_ACROSS;
+        within += f->rounds[k].grouping == grouping && f->rounds[k].kind == BANYAN_ROUND_WITHIN;
+    }
+    return across > 1 && within > 1;
+}
+
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)
 {
     uint64_t grouping;
@@ -601,7 +613,7 @@ banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *e
     grouping = banyan_probe_grouping(f);
     find_lacks(&t);
     load_trunks(&t, f->rack_of);
-    for (int r = 0; r < f->rack_count; r++) {
+    for (int r = 0; r < f->rack_count && are_tested(f, grouping); r++) {
         f->rack_out[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 1, loads) : 0;
         f->rack_in[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 0, loads) : 0;
         shown += f->rack_out[r] > 0 || f->rack_in[r] > 0;

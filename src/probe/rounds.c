@@ -5,8 +5,8 @@
  *                powers of two, and random orders); some hosts to two others each, and two to one
  *     test       the racks that explain best what was seen: all hosts across them, then all within, twice;
  *                where that changes the explanation, the new racks are tested in turn
- *     long       hosts that seem slower than others, to a fast one of their rack, and nobody else at work: a
- *                switch or a busy machine may hold up many at once, and for a while lets pass what it saved up
+ *     long       hosts that seem slower than others, to a fast one of their rack, nobody else at work: a
+ *                switch or a busy machine may hold up many at once, and lets pass what it saved up before
  *     both       a host whose neighbours are slower and whose flows to other racks are held up by the trunk:
  *                to both at once, twice, which shows how fast it is itself
  *
