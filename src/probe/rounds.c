@@ -302,10 +302,11 @@ static int pair_slow(const banyan_probe_findings *f, const double *speeds, const
 
 static banyan_status take_long(const banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
 {
-    double *out = banyan_alloc(2 * (size_t)f->host_count, sizeof *out), *in = out + f->host_count;
+    double *out = banyan_alloc(2 * (size_t)f->host_count, sizeof *out), *in;
 
     if (!out)
         return banyan_fail_memory(err);
+    in = out + f->host_count;
     banyan_probe_host_speeds(f, out, in);
     *count = pair_slow(f, out, in, 1, pairs);
     if (!*count)
