@@ -123,11 +123,12 @@ static double best_single(const banyan_probe_findings *f, int host, int is_out)
     return most;
 }
 
-/* Where the other end of a host's only flow in this round can do clearly more. */
+/* Where the other end of a host's only flow in this round is of the same rack and can do clearly more. */
 static int shows_limit(const banyan_probe_findings *f, int round, int host, int is_out, double speed)
 {
     for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++)
-        if ((is_out ? f->loads[i].src : f->loads[i].dst) == host)
+        if ((is_out ? f->loads[i].src : f->loads[i].dst) == host &&
+            f->rack_of[f->loads[i].src] == f->rack_of[f->loads[i].dst])
             return speed < CLEARLY * best_single(f, is_out ? f->loads[i].dst : f->loads[i].src, !is_out);
     return 0;
 }
@@ -140,14 +141,14 @@ static record look_at(const banyan_probe_findings *f, int host, int is_out)
     for (int k = 0; k < f->round_count; k++) {
         int count = add_up(f, k, host, is_out, &sum);
 
-        if (count > 1) {
+        if (f->rounds[k].kind == BANYAN_ROUND_LONG && shows_limit(f, k, host, is_out, sum)) {
+            r.longer = fmax(r.longer, sum);
+        } else if (count == 1) {
+            r.single = fmax(r.single, sum);
+        } else if (count && f->rounds[k].kind != BANYAN_ROUND_LONG) {
             r.fans++;
             r.second = fmax(r.second, fmin(r.fan, sum));
             r.fan = fmax(r.fan, sum);
-        } else if (f->rounds[k].kind == BANYAN_ROUND_LONG && shows_limit(f, k, host, is_out, sum)) {
-            r.longer = fmax(r.longer, sum);
-        } else {
-            r.single = fmax(r.single, sum);
         }
     }
     return r;

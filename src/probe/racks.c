@@ -549,8 +549,20 @@ static double find_repeated(const fit *t, const double *loads)
     return second > AGREES * first ? second : 0;
 }
 
+/* What a trunk carried in long flows, while nobody else was at work. */
+static double find_long(const fit *t, const double *loads)
+{
+    double most = 0;
+
+    for (int k = 0; k < t->f->round_count; k++)
+        if (t->f->rounds[k].kind == BANYAN_ROUND_LONG)
+            most = fmax(most, loads[k * t->hosts]);
+    return most;
+}
+
 /* The median of its loads while all hosts crossed the racks, or more that was seen twice, since trunks of
- * larger racks may hold flows up then; refined by all loads near that. 0: most tests do not show it. */
+ * larger racks may hold flows up then; refined by all loads near that, or by what it carried alone. 0: most
+ * tests do not show it. */
 static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, double *values)
 {
     const banyan_probe_findings *f = t->f;
@@ -572,6 +584,8 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
     middle = values[count / 2];
     if (find_repeated(t, loads) > BEYOND * middle)
         middle = find_repeated(t, loads);
+    if (find_long(t, loads) > AGREES * middle)
+        return find_long(t, loads);
     count = 0;
     for (int k = 0; k < f->round_count; k++)
         if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)

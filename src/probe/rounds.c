@@ -9,6 +9,7 @@
  *                switch or a busy machine may hold up many at once, and lets pass what it saved up before
  *     both       a host whose neighbours are slower and whose flows to other racks are held up by the trunk:
  *                to both at once, twice, which shows how fast it is itself
+ *     trunks     a rack's hosts to others, or back, for longer, and nobody else at work
  *
  * A trunk shows when many flows meet in it, so all hosts are at work in most rounds. Rounds grow with the
  * logarithm of the number of hosts, bytes with hosts * log(hosts). The choice is a pure function of the
@@ -244,14 +245,15 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     return BANYAN_SUCCESS;
 }
 
-/* Long flows of the host, that way. */
-static int count_long(const banyan_probe_findings *f, int host, int is_out)
+/* Long flows of the host, that way, within its rack or to others. */
+static int count_long(const banyan_probe_findings *f, int host, int is_out, int is_within)
 {
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
         for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
             count += f->rounds[k].kind == BANYAN_ROUND_LONG &&
+                     (f->rack_of[f->loads[i].src] == f->rack_of[f->loads[i].dst]) == is_within &&
                      (is_out ? f->loads[i].src : f->loads[i].dst) == host;
     return count;
 }
@@ -289,7 +291,7 @@ static int pair_slow(const banyan_probe_findings *f, const double *speeds, const
         for (int k = 0; k < 2 * count; k++)
             is_taken |= pairs[k] == i;
         if (is_taken || speeds[i] >= (f->rack_count > 1 ? AS_OTHERS : SLOW) * fastest ||
-            count_long(f, i, is_out) >= LONG_TIMES)
+            count_long(f, i, is_out, 1) >= LONG_TIMES)
             continue;
         partner = find_partner(f, i, others, pairs, count);
         if (partner < 0)
@@ -313,6 +315,36 @@ static banyan_status take_long(const banyan_probe_findings *f, int *pairs, int *
         *count = pair_slow(f, in, out, 0, pairs);
     banyan_free(out);
     return BANYAN_SUCCESS;
+}
+
+/* The hosts of a rack, each to another host outside, as far as there are enough; or the other way round. */
+static int cross_trunk(const banyan_probe_findings *f, int rack, int is_out, int *pairs)
+{
+    int count = 0, other = 0;
+
+    for (int i = 0; i < f->host_count; i++) {
+        if (f->rack_of[i] != rack)
+            continue;
+        while (f->rack_of[other] == rack)
+            other = (other + 1) % f->host_count;
+        pairs[2 * count] = is_out ? i : other;
+        pairs[2 * count++ + 1] = is_out ? other : i;
+        other = (other + 1) % f->host_count;
+    }
+    return count;
+}
+
+/* The next trunk that has not been measured alone. */
+static int take_trunk(const banyan_probe_findings *f, int *pairs)
+{
+    for (int rack = 0, host = 0; rack < f->rack_count; rack++) {
+        for (host = 0; f->rack_of[host] != rack; host++)
+            continue;
+        for (int is_out = 0; is_out < 2; is_out++)
+            if (banyan_probe_rack_size(f, rack) > 1 && !count_long(f, host, is_out, 0))
+                return cross_trunk(f, rack, is_out, pairs);
+    }
+    return 0;
 }
 
 /* A host's best flow alone, within its rack or across; *peer is the other end of it. */
@@ -400,5 +432,9 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
         *count = confirm(findings, pairs);
     if (!status && !*count && findings->rack_count > 1)
         *count = send_both_ways(findings, pairs);
+    if (!status && !*count && findings->rack_count > 1) {
+        *kind = BANYAN_ROUND_LONG;
+        *count = take_trunk(findings, pairs);
+    }
     return status;
 }
