@@ -22,12 +22,12 @@ typedef enum {
     BANYAN_ROUND_EXPLORE, /* to see something at all */
     BANYAN_ROUND_ACROSS,  /* all hosts that can send to another rack, */
     BANYAN_ROUND_WITHIN,  /* and all to their own: the same hosts without the trunk */
-    BANYAN_ROUND_LONG     /* hosts that seem slow, for longer, and nobody else */
+    BANYAN_ROUND_LONG     /* hosts that seem slow, or one trunk, for longer, and nobody else */
 } banyan_round_kind;
 
 typedef struct {
     banyan_round_kind kind;
-    uint64_t grouping; /* digest of the racks that it tests */
+    uint64_t grouping; /* digest of the racks that it tests, and where it is for one trunk, its number */
     int end;           /* its loads end here, and begin where the round before it ends */
 } banyan_probe_round;
 

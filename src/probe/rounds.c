@@ -245,15 +245,14 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     return BANYAN_SUCCESS;
 }
 
-/* Long flows of the host, that way, within its rack or to others. */
-static int count_long(const banyan_probe_findings *f, int host, int is_out, int is_within)
+/* Long flows of the host, that way; those across a trunk bear a number. */
+static int count_long(const banyan_probe_findings *f, int host, int is_out)
 {
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
         for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
-            count += f->rounds[k].kind == BANYAN_ROUND_LONG &&
-                     (f->rack_of[f->loads[i].src] == f->rack_of[f->loads[i].dst]) == is_within &&
+            count += f->rounds[k].kind == BANYAN_ROUND_LONG && !f->rounds[k].grouping &&
                      (is_out ? f->loads[i].src : f->loads[i].dst) == host;
     return count;
 }
@@ -291,7 +290,7 @@ static int pair_slow(const banyan_probe_findings *f, const double *speeds, const
         for (int k = 0; k < 2 * count; k++)
             is_taken |= pairs[k] == i;
         if (is_taken || speeds[i] >= (f->rack_count > 1 ? AS_OTHERS : SLOW) * fastest ||
-            count_long(f, i, is_out, 1) >= LONG_TIMES)
+            count_long(f, i, is_out) >= LONG_TIMES)
             continue;
         partner = find_partner(f, i, others, pairs, count);
         if (partner < 0)
@@ -334,16 +333,15 @@ static int cross_trunk(const banyan_probe_findings *f, int rack, int is_out, int
     return count;
 }
 
-/* The next trunk that has not been measured alone. */
-static int take_trunk(const banyan_probe_findings *f, int *pairs)
+/* The next trunk that has not been measured alone, and its number among these racks. */
+static int take_trunk(const banyan_probe_findings *f, uint64_t *number, int *pairs)
 {
-    for (int rack = 0, host = 0; rack < f->rack_count; rack++) {
-        for (host = 0; f->rack_of[host] != rack; host++)
-            continue;
-        for (int is_out = 0; is_out < 2; is_out++)
-            if (banyan_probe_rack_size(f, rack) > 1 && !count_long(f, host, is_out, 0))
+    for (int rack = 0; rack < f->rack_count; rack++)
+        for (int is_out = 0; is_out < 2; is_out++) {
+            *number = banyan_probe_grouping(f) + 2 * (uint64_t)rack + (uint64_t)is_out;
+            if (banyan_probe_rack_size(f, rack) > 1 && !count_tests(f, BANYAN_ROUND_LONG, *number))
                 return cross_trunk(f, rack, is_out, pairs);
-    }
+        }
     return 0;
 }
 
@@ -405,11 +403,39 @@ static int send_both_ways(const banyan_probe_findings *f, int *pairs)
     return 0;
 }
 
+/* What is still in doubt of racks and hosts. */
+static banyan_status clear_doubts(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping,
+                                  int *pairs, int *count, banyan_error *err)
+{
+    banyan_status status = f->host_count < 4 ? BANYAN_SUCCESS : test(f, kind, grouping, pairs, count, err);
+
+    if (status || *count)
+        return status;
+    *kind = BANYAN_ROUND_LONG;
+    *grouping = 0;
+    status = take_long(f, pairs, count, err);
+    if (status || *count)
+        return status;
+    *kind = BANYAN_ROUND_EXPLORE;
+    *count = confirm(f, pairs); /* after the tests: many single flows at once may have been held up before */
+    if (!*count && f->rack_count > 1)
+        *count = send_both_ways(f, pairs);
+    return BANYAN_SUCCESS;
+}
+
+/* Then the racks are what they are. */
+static int has_begun_trunks(const banyan_probe_findings *f)
+{
+    const banyan_probe_round *last = &f->rounds[f->round_count - 1];
+
+    return last->kind == BANYAN_ROUND_LONG && last->grouping;
+}
+
 banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_round_kind *kind,
                                       uint64_t *grouping, int *pairs, int *count, banyan_error *err)
 {
     int hosts = findings->host_count, explored;
-    banyan_status status;
+    banyan_status status = BANYAN_SUCCESS;
 
     *kind = BANYAN_ROUND_EXPLORE;
     *grouping = 0;
@@ -421,20 +447,11 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
         return explore(findings, findings->round_count, pairs, count, err);
     if (findings->round_count >= explored + MOST_TESTS)
         return BANYAN_SUCCESS;
-    status = hosts < 4 ? BANYAN_SUCCESS : test(findings, kind, grouping, pairs, count, err);
-    if (!status && !*count) {
-        *kind = BANYAN_ROUND_LONG;
-        status = take_long(findings, pairs, count, err);
-    }
-    if (!*count)
-        *kind = BANYAN_ROUND_EXPLORE;
-    if (!status && !*count) /* after the tests: many single flows at once may have been held up before */
-        *count = confirm(findings, pairs);
-    if (!status && !*count && findings->rack_count > 1)
-        *count = send_both_ways(findings, pairs);
+    if (!has_begun_trunks(findings))
+        status = clear_doubts(findings, kind, grouping, pairs, count, err);
     if (!status && !*count && findings->rack_count > 1) {
         *kind = BANYAN_ROUND_LONG;
-        *count = take_trunk(findings, pairs);
+        *count = take_trunk(findings, grouping, pairs);
     }
     return status;
 }
