@@ -184,7 +184,7 @@ banyan_status banyan_matroid_partition_trees(const banyan_graph *graph, const in
                                              banyan_trees *trees, int *found, banyan_error *err)
 {
     keeper k;
-    int placed = 0, wanted = count * (graph->node_count - 1);
+    int placed = 0, wanted = count * (graph->active_count - 1);
     banyan_status status = keeper_init(&k, graph, room, count, err);
 
     *found = 0;

@@ -83,13 +83,25 @@ static int add_star(maker *m)
     return 1;
 }
 
+/* Cables that no active node has a path to any more are of no use to anybody. */
+static void find_pieces(const maker *m, int *top)
+{
+    for (int v = 0; v < m->graph->node_count; v++)
+        top[v] = v;
+    for (int i = 0; i < m->graph->arc_count; i++)
+        if (m->left[i] > 0)
+            top[banyan_graph_find_top(top, m->graph->arcs[i].src)] =
+                banyan_graph_find_top(top, m->graph->arcs[i].dst);
+}
+
 static banyan_status keep_rest(const maker *m, banyan_error *err)
 {
     const banyan_graph *graph = m->graph;
     size_t arcs = (size_t)graph->arc_count;
     banyan_scratch memory = {0};
     int *src = banyan_scratch_take(&memory, arcs, sizeof *src),
-        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst);
+        *dst = banyan_scratch_take(&memory, arcs, sizeof *dst),
+        *top = banyan_scratch_take(&memory, (size_t)graph->node_count, sizeof *top);
     double *capacity = banyan_scratch_take(&memory, arcs, sizeof *capacity);
     banyan_bypass *rest = &m->stars->rest;
     banyan_graph_input input = {graph->node_count, graph->role, 0, src, dst, capacity, NULL};
@@ -99,8 +111,11 @@ static banyan_status keep_rest(const maker *m, banyan_error *err)
     rest->second = banyan_alloc(arcs, sizeof *rest->second);
     if (memory.failed || !rest->first || !rest->second)
         status = banyan_fail_memory(err);
+    else
+        find_pieces(m, top);
     for (int i = 0; !status && i < graph->arc_count; i++)
-        if (m->left[i] > 0) {
+        if (m->left[i] > 0 &&
+            banyan_graph_find_top(top, graph->arcs[i].src) == banyan_graph_find_top(top, graph->active[0])) {
             src[input.arc_count] = graph->arcs[i].src;
             dst[input.arc_count] = graph->arcs[i].dst;
             rest->first[input.arc_count] = i;
