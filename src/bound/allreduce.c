@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "core/alloc.h"
-#include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/cut/strength.h"
 #include "solve/net/tolerance.h"
@@ -78,34 +77,15 @@ static void keep_lower(const banyan_graph *graph, banyan_allreduce_bound *out,
 
 static banyan_status solve_merged(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err);
 
-/* Idle workers behind switches: prices that are the same for all links of a kind at a switch. */
-static banyan_status lower_by_pods(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
-{
-    banyan_allreduce_bound other = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *other.price)};
-    double value = HUGE_VAL;
-    banyan_status status =
-        other.price ? banyan_pods_price(graph, other.price, &value, err) : banyan_fail_memory(err);
-
-    if (!status && value < out->value)
-        status = banyan_pods_cost(graph, other.price, &other.cost, err);
-    if (!status && value < out->value && other.cost > 0) {
-        banyan_allreduce_set_value(graph, &other);
-        keep_lower(graph, out, &other);
-    }
-    banyan_free(other.price);
-    return status;
-}
-
 /* Idle nodes help, so that trees may cost more than cuts tell. Nodes that free cables join are one: what is
  * left is often small enough for a search. */
 static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_contraction joined = {0};
     banyan_allreduce_bound other = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *other.price)};
-    banyan_status status = other.price ? lower_by_pods(graph, out, err) : banyan_fail_memory(err);
+    banyan_status status =
+        other.price ? banyan_contract(graph, out->price, 1, &joined, err) : banyan_fail_memory(err);
 
-    if (!status)
-        status = banyan_contract(graph, out->price, 1, &joined, err);
     if (!status && joined.graph && joined.graph->active_count > 1)
         status = lift(graph, joined.graph, joined.arc, solve_merged, &other, err);
     else

@@ -7,14 +7,12 @@
  *   else                               cuts, weighed by a linear program; or the cheapest trees, by branch
  *                                      and bound
  *
- * The last may prove less than is true, never more. Workers behind switches are judged by switch before
- * (solve/cut/pods.h). */
+ * The last may prove less than is true, never more. */
 #include <math.h>
 
 #include "bound/allreduce.h"
 #include "bound/network.h"
 #include "core/alloc.h"
-#include "solve/cut/pods.h"
 #include "solve/cut/split.h"
 #include "solve/net/tolerance.h"
 #include "solve/oracle/branch_and_bound.h"
@@ -190,15 +188,12 @@ banyan_status banyan_allreduce_prove(const banyan_graph *graph, double hoped, ba
 {
     banyan_wide worth = banyan_graph_worth(graph, bound->price),
                 wanted = hoped > 0 ? least_wanted((double)worth / hoped) : MOST;
-    banyan_wide by_pods = 0;
-    banyan_status status = banyan_pods_cost(graph, bound->price, &by_pods, err);
+    banyan_status status;
 
     bound->cost = 0;
-    if (!status && (by_pods < wanted || wanted <= 0))
-        status = least_cost_of_merged(graph, bound->price, wanted, &bound->cost, err);
+    status = least_cost_of_merged(graph, bound->price, wanted, &bound->cost, err);
     if (status)
         return status;
-    bound->cost = by_pods > bound->cost ? by_pods : bound->cost;
     if (bound->cost <= 0)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the prices prove nothing: some tree costs nothing");
     banyan_allreduce_set_value(graph, bound);

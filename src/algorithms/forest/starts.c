@@ -266,21 +266,6 @@ static banyan_status grow_equal(const instance *in, banyan_pair_packing *best, b
     return status;
 }
 
-/* Where no such weight reaches what is promised, trees of equal weight may yet be good ones for others. */
-static int cannot_be_equal(const instance *in)
-{
-    return in->graph->active_count > 1 && !may_be_equal(in);
-}
-
-static banyan_status grow_even(const instance *in, banyan_pair_packing *packing, banyan_error *err)
-{
-    int pairs = 1;
-
-    while (!is_best_equal(in, pairs))
-        pairs++;
-    return grow(in, pairs, 1, packing, err);
-}
-
 /* Weights of many sizes fill links better. */
 static banyan_status grow_falling(const instance *in, banyan_pair_packing *packing, banyan_error *err)
 {
@@ -658,11 +643,10 @@ static const start starts[] = {
     {may_be_equal, grow_equal, PACKED, 0},     /* trees of one weight can fill the links */
     {may_be_partitioned, partition, FINAL, 0}, /* symmetric, all active, trees of one weight */
     {always, grow_falling, OVERLOADED, 0},
-    {cannot_be_equal, grow_even, OVERLOADED, 0}, /* the others */
-    {is_cabled, fit_weights, PACKED, 0},         /* no node only forwards */
-    {may_be_smaller, join_free, PACKED, 0},      /* idle nodes, cables that limit nothing */
-    {has_columns, make_columns, PACKED, 0},      /* small enough for column generation */
-    {has_bypass, bypass, PACKED, DEEP_GAIN},     /* most pairs are cabled */
+    {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
+    {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
+    {has_columns, make_columns, PACKED, 0},  /* small enough for column generation */
+    {has_bypass, bypass, PACKED, DEEP_GAIN}, /* most pairs are cabled */
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;
