@@ -17,6 +17,7 @@
 #include "solve/presolve/contract_wide.h"
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
+#include "solve/start/star_pairs.h"
 #include "topology/build.h"
 #include "verify/verify.h"
 
@@ -334,6 +335,31 @@ TEST(idle_machines_help_as_idle_workers_do)
     }
 }
 
+/* Of six nodes that are all cabled three are idle: each is the middle of a star, which leaves the triangle of
+ * the active ones. The cables between idle nodes are of no use to it. */
+TEST(what_stars_leave_has_active_nodes_alone)
+{
+    static const unsigned char role[] = {1, 6, 1, 6, 6, 1};
+    int src[30], dst[30];
+    double capacity[30];
+    banyan_graph_input input = {6, role, 0, src, dst, capacity, NULL};
+    banyan_graph *graph;
+    banyan_star_pairs stars;
+
+    for (int u = 0; u < 6; u++)
+        for (int v = 0; v < 6; v++)
+            if (u != v)
+                src[input.arc_count] = u, dst[input.arc_count] = v, capacity[input.arc_count++] = 1;
+    assert_int_equal(banyan_graph_create(&input, &graph, NULL), BANYAN_SUCCESS);
+    assert_int_equal(banyan_star_pairs_find(graph, 64, &stars, NULL), BANYAN_SUCCESS);
+    assert_int_equal(stars.trees.tree_count, 6);
+    assert_true(fabs(stars.total * graph->unit - 3) < 1e-9);
+    assert_int_equal(stars.rest.graph->arc_count, 6);
+    assert_true(banyan_graph_all_active(stars.rest.graph));
+    banyan_star_pairs_fini(&stars);
+    banyan_graph_destroy(graph);
+}
+
 /* One worker of each host is active, the other idle. Not every allocation in turn: there are very many. */
 TEST(memory_may_run_out_while_trees_are_laid_into_hosts)
 {
@@ -465,6 +491,7 @@ int main(void)
         cmocka_unit_test(idle_workers_behind_switches_with_unlike_links_are_made_use_of),
         cmocka_unit_test(the_bound_of_a_switch_with_idle_workers_is_that_of_its_stars),
         cmocka_unit_test(idle_machines_help_as_idle_workers_do),
+        cmocka_unit_test(what_stars_leave_has_active_nodes_alone),
         cmocka_unit_test(memory_may_run_out_while_trees_are_laid_into_hosts),
         cmocka_unit_test(nodes_that_free_cables_join_are_one),
         cmocka_unit_test(hosts_behind_narrow_cables_are_one_worker_each),
