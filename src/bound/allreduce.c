@@ -45,7 +45,8 @@ static banyan_status lift(const banyan_graph *graph, const banyan_graph *small, 
                                                  banyan_error *),
                           banyan_allreduce_bound *out, banyan_error *err)
 {
-    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)small->arc_count, sizeof *found.price)};
+    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)small->arc_count, sizeof *found.price),
+                                    .is_quick = out->is_quick};
     banyan_status status = found.price ? solve(small, &found, err) : banyan_fail_memory(err);
 
     for (int i = 0; !status && i < graph->arc_count; i++)
@@ -82,7 +83,8 @@ static banyan_status solve_merged(const banyan_graph *graph, banyan_allreduce_bo
 static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *out, banyan_error *err)
 {
     banyan_contraction joined = {0};
-    banyan_allreduce_bound other = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *other.price)};
+    banyan_allreduce_bound other = {.price = banyan_alloc((size_t)graph->arc_count, sizeof *other.price),
+                                    .is_quick = out->is_quick};
     banyan_status status =
         other.price ? banyan_contract(graph, out->price, 1, &joined, err) : banyan_fail_memory(err);
 
@@ -93,7 +95,7 @@ static banyan_status lower(const banyan_graph *graph, banyan_allreduce_bound *ou
     other.reached = 0; /* trees of the smaller network may not fit into this one */
     if (!status)
         keep_lower(graph, out, &other);
-    if (!status)
+    if (!status && !out->is_quick)
         status = banyan_allreduce_lower_by_search(graph, 0, out, err);
     banyan_contraction_fini(&joined);
     banyan_free(other.price);
@@ -165,7 +167,7 @@ static banyan_status solve_contracted(const banyan_graph *graph, banyan_allreduc
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,
                                      banyan_error *err)
 {
-    banyan_allreduce_bound other = {0};
+    banyan_allreduce_bound other = {.is_quick = out->is_quick};
     int is_tight = 0;
     banyan_status status;
 

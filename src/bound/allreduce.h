@@ -12,6 +12,7 @@ typedef struct {
     double value;             /* capacity times price, over the cost; in the graph's units */
     banyan_fraction fraction; /* the same; den 0: does not fit */
     double reached;           /* by a packing that is known to exist; 0: none is */
+    int is_quick; /* the caller's: what cuts prove will do, nothing is searched for (allreduce_search.c) */
 } banyan_allreduce_bound;
 
 banyan_status banyan_allreduce_solve(const banyan_graph *graph, banyan_allreduce_bound *out,

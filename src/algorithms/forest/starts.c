@@ -696,7 +696,7 @@ static banyan_status find_prices(const banyan_topology *topology, const banyan_g
                             .root = banyan_alloc((size_t)graph->node_count, sizeof *known->root)};
     if (!known->price || !known->root)
         return banyan_fail_memory(err);
-    bound.price = known->price;
+    bound = (banyan_allreduce_bound){.price = known->price, .is_quick = 1};
     status = is_large ? banyan_large_solve(topology, graph, &bound, err)
                       : banyan_allreduce_solve(graph, &bound, err);
     known->bound_value = bound.value;
