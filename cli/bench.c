@@ -132,7 +132,7 @@ static int run_table(const cli_arguments *arguments, bench_settings *set, banyan
                 status = bench_measure_roofs(set, &roofs, &err);
             t.roofs = &roofs;
             t.bound_bytes_per_s = roofs.roof_bytes_per_s;
-        } else if (id && set->task.collective == BANYAN_COLLECTIVE_ALLREDUCE && set->largest) {
+        } else if (set->own && set->task.collective == BANYAN_COLLECTIVE_ALLREDUCE && set->largest) {
             status = bench_measure_memory(set, &t.memory, &err);
         }
         if (!status)

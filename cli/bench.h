@@ -55,8 +55,8 @@ banyan_status bench_open_device(bench_settings *set, banyan_error *err);
 banyan_status bench_measure_roofs(const bench_settings *set, bench_roofs *out, banyan_error *err);
 
 /* bench_measure.c: the rate at which each rank copies a vector of the largest size while all do, to another
- * one and onto itself, where all ranks are processes of this host. No all-reduce of vectors that are in no
- * cache is faster: each is read and written once. Every rank calls it. */
+ * one and onto itself, where ranks are processes. No all-reduce of vectors that are in no cache is faster:
+ * each is read and written once. Every rank calls it. */
 typedef struct {
     double out_of_place, in_place; /* bytes/s */
 } bench_memory;

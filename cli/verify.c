@@ -18,7 +18,12 @@ static void add_json(banyan_text *text, const banyan_verdict *verdict, const ban
         banyan_text_add(text, "%s", i ? "," : "");
         banyan_text_add_json_string(text, banyan_verdict_problem(verdict, i));
     }
-    banyan_text_add(text, "],\"same_bits\":%s}\n", info->is_same_bits ? "true" : "false");
+    banyan_text_add(text, "],\"same_bits\":%s,\"note\":", info->is_same_bits ? "true" : "false");
+    if (info->note)
+        banyan_text_add_json_string(text, info->note);
+    else
+        banyan_text_add(text, "null");
+    banyan_text_add(text, "}\n");
 }
 
 static void add_text(banyan_text *text, const char *path, int is_quiet, const banyan_verdict *verdict,
@@ -26,7 +31,7 @@ static void add_text(banyan_text *text, const char *path, int is_quiet, const ba
 {
     if (!info->problem_count && !is_quiet)
         banyan_text_add(text, "%s: %sproven%s\n", path, cli_style_on(CLI_GREEN), cli_style_off());
-    if (!info->problem_count && !info->is_same_bits && !is_quiet)
+    if (!info->problem_count && info->note && !is_quiet)
         banyan_text_add(text, "%s: note: %s\n", path, info->note);
     for (size_t i = 0; i < info->shown_count; i++)
         banyan_text_add(text, "%s: %s%s%s\n", path, cli_style_on(CLI_RED), banyan_verdict_problem(verdict, i),

@@ -337,7 +337,8 @@ typedef struct {
     size_t shown_count;   /* the first few have a sentence */
     /* 1: all ranks add in the same order, so floating-point sums agree to the last bit */
     int is_same_bits;
-    const char *note; /* else: where they do not */
+    /* 0: where they do not; of a bound: that it claims to be tight, which no certificate proves; else NULL */
+    const char *note;
 } banyan_verdict_info;
 
 BANYAN_API banyan_status banyan_verdict_get_info(const banyan_verdict *verdict, banyan_verdict_info *info,

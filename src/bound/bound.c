@@ -388,44 +388,6 @@ banyan_status banyan_bound_derive(const banyan_topology *topology, const int *ac
     return status;
 }
 
-/* Whether trees are found that reach the rate: by what finds bounds and, if it claims so, by what searches
- * for them. */
-static banyan_status find_tight_allreduce(const banyan_topology *topology, const banyan_graph *graph,
-                                          banyan_rate *rate, banyan_error *err)
-{
-    banyan_allreduce_bound found = {.price = banyan_alloc((size_t)graph->arc_count, sizeof(int64_t))};
-    int is_claimed = rate->is_tight;
-    banyan_status status = found.price ? BANYAN_SUCCESS : banyan_fail_memory(err);
-
-    if (!status && !banyan_scale_is_large(topology))
-        status = banyan_allreduce_solve(graph, &found, err);
-    rate->is_tight = !status && banyan_rate_is_reached(rate, graph, found.reached);
-    if (!status && is_claimed && !rate->is_tight && !banyan_scale_is_large(topology)) {
-        status = banyan_allreduce_lower_by_search(graph, 1, &found, err);
-        rate->is_tight = !status && banyan_rate_is_reached(rate, graph, found.reached);
-    }
-    banyan_free(found.price);
-    return status;
-}
-
-banyan_status banyan_bound_find_tight(const banyan_topology *topology, const int *active, int active_count,
-                                      banyan_bound *bound, banyan_error *err)
-{
-    banyan_graph *graph;
-    banyan_status status = make_graph(topology, active, active_count, bound->relays, &graph, err);
-
-    if (!status && active_count > 1)
-        status = find_tight_allreduce(topology, graph, &bound->allreduce, err);
-    for (int towards = 0; !status && active_count > 1 && towards < 2; towards++) {
-        banyan_gather_question question = {topology, graph, bound->relays, towards};
-
-        status =
-            banyan_gather_find_tight(&question, towards ? &bound->reducescatter : &bound->allgather, err);
-    }
-    banyan_graph_destroy(graph);
-    return status;
-}
-
 banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,
                                              int active_count, const banyan_bound *bound, banyan_error *err)
 {

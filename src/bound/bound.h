@@ -72,17 +72,11 @@ void banyan_rate_fini(banyan_rate *rate);
 const char *banyan_rate_tightness(const banyan_rate *rate); /* "proven" or "unknown" */
 
 /* The bound that a bound's certificates prove: prices of the all-reduce, and the cuts of the others.
- * Nothing else of it is trusted; its rates only say how much is worth trying to prove, and what is known
- * to be tight is taken over. PLAN_INVALID with a sentence where a certificate proves less than its rate
+ * Nothing else of it is trusted; its rates only say how much is worth trying to prove, and what it says to be
+ * tight is taken over unchecked. PLAN_INVALID with a sentence where a certificate proves less than its rate
  * claims. */
 banyan_status banyan_bound_derive(const banyan_topology *topology, const int *active, int active_count,
                                   const banyan_bound *claimed, banyan_bound *out, banyan_error *err);
-
-/* Looks for packings that reach the rates as they are, whatever the bound says of it, and sets is_tight.
- * As long as finding the bound takes; where it claims that the all-reduce is tight, as long as a search
- * takes. */
-banyan_status banyan_bound_find_tight(const banyan_topology *topology, const int *active, int active_count,
-                                      banyan_bound *bound, banyan_error *err);
 
 /* As banyan_bound_derive, where only the verdict is wanted. */
 banyan_status banyan_bound_check_certificate(const banyan_topology *topology, const int *active,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/certificate.c: an all-reduce certificate in words. */
+/* bound/certificate.c: an all-reduce certificate in words: which links have a price, named in pairs where
+ * both directions have the same one, and how often a byte must cross them. This is for people; what is
+ * checked is the numbers (bound/check.h). */
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/cut_family.c: weighted cuts in memory. */
+/* bound/cut_family.c: weighted cuts in memory: made, copied, divided by what their numbers have in common,
+ * so that the same proof is always written the same way, and freed. */
 #include "bound/cut_family.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/cut_family.h: weighted cuts with potentials, the certificate that bound/check.h checks. */
+/* bound/cut_family.h: weighted cuts with potentials of nodes, the certificate that bound/check.h checks:
+ * sets of nodes that every tree must enter, with weights that say how much each counts. bound/check.c says
+ * why they bound all trees; bound/cut_proof.h and bound/gather.h find them. */
 #ifndef BANYAN_BOUND_CUT_FAMILY_H
 #define BANYAN_BOUND_CUT_FAMILY_H
 

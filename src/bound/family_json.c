@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/family_json.c: [{"weight": 2, "nodes": [0, 3]}, ...] and [[node, potential], ...]. */
+/* bound/family_json.c: [{"weight": 2, "nodes": [0, 3]}, ...] and [[node, potential], ...]. What is read
+ * names nodes of the network alone; whether it proves anything, bound/check.c says. */
 #include "bound/family_json.h"
 
 #include <inttypes.h>

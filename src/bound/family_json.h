@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/family_json.h: weighted cuts with potentials in a bound file (docs/formats/bound-file.md). */
+/* bound/family_json.h: writes and reads weighted cuts with potentials, as parts of a certificate in a bound
+ * file (docs/formats/bound-file.md). Certificates of all-reduce may have two families, told apart by a
+ * prefix. */
 #ifndef BANYAN_BOUND_FAMILY_JSON_H
 #define BANYAN_BOUND_FAMILY_JSON_H
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/gather.h: the best all-gather and reduce-scatter rates. */
+/* bound/gather.h: the best all-gather and reduce-scatter rates on a graph, with weighted cuts that prove
+ * them: by maximum flows, and by a linear program where these are not enough. gather_rate.c makes rates with
+ * certificates of them. */
 #ifndef BANYAN_BOUND_GATHER_H
 #define BANYAN_BOUND_GATHER_H
 

@@ -110,18 +110,6 @@ banyan_status banyan_gather_find_rate(const banyan_gather_question *question, ba
     return status;
 }
 
-banyan_status banyan_gather_find_tight(const banyan_gather_question *question, banyan_rate *rate,
-                                       banyan_error *err)
-{
-    banyan_gather_bound found;
-    banyan_status status = solve(question, &found, err);
-
-    if (!status)
-        rate->is_tight = banyan_rate_is_reached(rate, question->graph, found.reached);
-    banyan_cut_family_fini(&found.family);
-    return status;
-}
-
 /* The cut that the parts of a certificate tell. */
 static banyan_status take_cut(const banyan_gather_question *question, const int *part, banyan_cut_family *out,
                               banyan_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and
- * is compared with what a text says that is made anew from these; what is said to be tight is looked for
- * anew. */
+/* bound/json.c: the text form of a bound. Everything in it but question and certificates is a claim, and is
+ * compared with what a text says that is made anew from these; what is said to be tight follows from no
+ * certificate and is taken over. */
 #include "bound/json.h"
 
 #include <inttypes.h>
@@ -139,7 +139,7 @@ static banyan_status read_rate(const banyan_json *root, const char *name, const 
                                banyan_rate *out, banyan_error *err)
 {
     const banyan_json *object = banyan_json_field(root, name), *rate;
-    const char *tight;
+    const char *tight = "";
 
     if (!object || banyan_json_kind(object) != BANYAN_JSON_OBJECT)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the bound lacks \"%s\"", name);
@@ -149,8 +149,11 @@ static banyan_status read_rate(const banyan_json *root, const char *name, const 
         (!banyan_json_get_number(rate, &out->bytes_per_s) || out->bytes_per_s <= 0))
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "\"%s\": \"bytes_per_s\" should be a positive number", name);
-    out->is_tight =
-        banyan_json_get_string(banyan_json_field(object, "tight"), &tight) && !strcmp(tight, "proven");
+    banyan_json_get_string(banyan_json_field(object, "tight"), &tight);
+    out->is_tight = !strcmp(tight, "proven");
+    if (!out->is_tight && strcmp(tight, "unknown"))
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                           "\"%s\": \"tight\" should be \"proven\" or \"unknown\"", name);
     return read_certificate(banyan_json_field(object, "certificate"), topology, &out->certificate, err);
 }
 
@@ -193,7 +196,8 @@ banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_t
     return status;
 }
 
-static banyan_status judge(const banyan_json *root, const banyan_topology *topology, banyan_error *err)
+static banyan_status judge(const banyan_json *root, const banyan_topology *topology, int *claims_tight,
+                           banyan_error *err)
 {
     banyan_bound claimed, proven;
     char *text = NULL;
@@ -202,9 +206,9 @@ static banyan_status judge(const banyan_json *root, const banyan_topology *topol
 
     if (status)
         return status;
-    status = banyan_bound_find_tight(topology, active, count, &claimed, err);
-    if (!status)
-        status = banyan_bound_derive(topology, active, count, &claimed, &proven, err);
+    *claims_tight =
+        claimed.allreduce.is_tight || claimed.allgather.is_tight || claimed.reducescatter.is_tight;
+    status = banyan_bound_derive(topology, active, count, &claimed, &proven, err);
     if (!status) {
         status = banyan_bound_format(topology, active, count, &proven, &text, err);
         banyan_bound_fini(&proven);
@@ -218,16 +222,17 @@ static banyan_status judge(const banyan_json *root, const banyan_topology *topol
 }
 
 banyan_status banyan_bound_check(const char *text, size_t length, const banyan_topology *topology,
-                                 banyan_error *err)
+                                 int *claims_tight, banyan_error *err)
 {
     banyan_json *root;
     banyan_status status = banyan_json_parse(text, length, &root, err);
 
+    *claims_tight = 0;
     if (status)
         return status;
     status = banyan_json_kind(root) == BANYAN_JSON_OBJECT && banyan_json_field(root, "stages")
                  ? banyan_staged_check(root, topology, err)
-                 : judge(root, topology, err);
+                 : judge(root, topology, claims_tight, err);
     banyan_json_destroy(root);
     return status;
 }

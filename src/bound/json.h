@@ -15,8 +15,9 @@ banyan_status banyan_bound_parse(const char *text, size_t length, const banyan_t
                                  int **active, int *active_count, banyan_bound *out, banyan_error *err);
 
 /* Whether the text, of a bound or of a bound in stages, says what its certificates prove on this network, and
- * nothing else: PLAN_INVALID with a sentence where it does not. */
+ * nothing else: PLAN_INVALID with a sentence where it does not. *claims_tight: it also says of some rate that
+ * it is tight, which no certificate proves and nothing here checks. */
 banyan_status banyan_bound_check(const char *text, size_t length, const banyan_topology *topology,
-                                 banyan_error *err);
+                                 int *claims_tight, banyan_error *err);
 
 #endif

@@ -31,7 +31,5 @@ banyan_status banyan_gather_find_rate(const banyan_gather_question *question, ba
                                       banyan_error *err);
 banyan_status banyan_gather_derive_rate(const banyan_gather_question *question, const banyan_rate *claimed,
                                         banyan_rate *out, banyan_error *err);
-banyan_status banyan_gather_find_tight(const banyan_gather_question *question, banyan_rate *rate,
-                                       banyan_error *err);
 
 #endif

@@ -52,16 +52,20 @@ static banyan_status judge_bound(const char *text, size_t length, const banyan_t
 {
     banyan_error why;
     banyan_status status;
+    int claims_tight;
 
     if (!topology)
         return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
                            "a bound is verified on its network: give its topology (verify --topo)");
-    status = banyan_bound_check(text, length, topology, &why);
+    status = banyan_bound_check(text, length, topology, &claims_tight, &why);
     if (status == BANYAN_PLAN_INVALID) {
         verdict->problem_count = 1;
         snprintf(verdict->problems[0], sizeof verdict->problems[0], "%.300s", why.text);
         return BANYAN_SUCCESS;
     }
+    if (!status && claims_tight)
+        snprintf(verdict->note, sizeof verdict->note,
+                 "the bounds hold; that they are tight is the file's claim, which certificates cannot prove");
     if (status && err)
         *err = why;
     return status;
@@ -158,7 +162,7 @@ banyan_status banyan_verdict_get_info(const banyan_verdict *verdict, banyan_verd
     own.problem_count = (size_t)verdict->problem_count;
     own.shown_count = shown(verdict);
     own.is_same_bits = !verdict->orders_differ;
-    own.note = verdict->orders_differ ? verdict->note : NULL;
+    own.note = verdict->note[0] ? verdict->note : NULL;
     return banyan_sized_write(&own, sizeof own, info, "banyan_verdict_info", err);
 }
 

@@ -16,7 +16,7 @@ struct banyan_verdict {
     long problem_count;                       /* 0: proven */
     char problems[BANYAN_VERDICT_SHOWN][320]; /* the first few, one sentence each, in order of transfers */
     int orders_differ; /* correct, but ranks add in different orders: floating-point sums may differ */
-    char note[320];    /* then: where */
+    char note[320];    /* then: where; of a bound: what it only claims; else empty */
 };
 
 /* topology may be NULL: then links and abilities are not looked at. Fails only if memory runs out. */

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     banyan_topology *topology;
     banyan_bound bound;
     banyan_error err;
-    int *active, count;
+    int *active, count, claims_tight;
 
     if (banyan_topology_load("hosts:1+2", &topology, &err))
         return 0;
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         banyan_bound_fini(&bound);
         banyan_free(active);
     }
-    banyan_bound_check((const char *)data, size, topology, &err);
+    banyan_bound_check((const char *)data, size, topology, &claims_tight, &err);
     banyan_topology_destroy(topology);
     return 0;
 }

@@ -211,6 +211,8 @@ expect_sentence 2 "it can be add, forward or none" bound hosts:2+3 --relays mayb
 
 # Runs.
 expect 0 "# Out of bounds values : 0 OK" bench -n 3 -b 1K -e 4K --iters 2
+expect 0 "the roofs of algbw at 4 KiB" bench -n 2 -b 4K -e 4K --iters 2
+expect 0 "the roofs of algbw at 4 KiB" run -n 2 -- "$banyan" bench -b 4K -e 4K --iters 2
 expect 0 '"okay":true' bench -n 2 -b 64 -e 64 --iters 1 --json
 expect_sentence 2 "datatype" bench -d complex
 expect_sentence 2 "--minbytes is above --maxbytes" bench -b 2M -e 1M

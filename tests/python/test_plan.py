@@ -4,6 +4,7 @@ import gc
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,8 +56,24 @@ class Plans(unittest.TestCase):
         self.assertFalse(banyan.verify(best.json, "hosts:2+3,degrade=h0-net:0.5"))
         self.assertTrue(plan.schedule.verify("hosts:2+3"))
 
+    def test_it_says_its_share_of_the_bound(self):
+        for collective in ("allreduce", "allgather", "reducescatter"):
+            plan = banyan.plan("hosts:2+3", algorithm="forest", collective=collective)
+            best = getattr(banyan.bound("hosts:2+3"), f"{collective}_bytes_per_s")
+            self.assertAlmostEqual(plan.share_of_bound, plan.bytes_per_s / best)
+        self.assertIsNone(banyan.plan("hosts:2+3", collective="broadcast").share_of_bound)
+        some = banyan.compare("dgx1", algorithms=["ring", "forest"], active="0,1", relays="none")
+        best = banyan.bound("dgx1", active="0,1", relays="none").allreduce_bytes_per_s
+        self.assertAlmostEqual(some.plans[0].share_of_bound, some.plans[0].bytes_per_s / best)
+
+    def test_sizes_are_written_as_on_the_command_line(self):
+        sizes = {"4096": 4096, "64KiB": 1 << 16, "1.5M": 3 << 19, "2 GB": 2 * 10**9, "1e3": 1000}
+        for text, size in sizes.items():
+            self.assertEqual(banyan.plan("ring:4", bytes=text, algorithm="ring").bytes, size)
+        self.assertEqual(banyan.bound("ring:4", bytes="1MiB").bytes, 1 << 20)
+
     def test_it_says_what_the_command_line_says(self):
-        plan = banyan.plan("torus:4x4", bytes=1 << 20)
+        plan = banyan.plan("torus:4x4", bytes="1MiB")
         output = subprocess.run(
             [ranks.BANYAN, "plan", "torus:4x4", "--bytes", "1MiB", "--json"], capture_output=True, text=True
         ).stdout
@@ -155,8 +172,9 @@ class Plans(unittest.TestCase):
         for size in (0, -1, 1 << 54):
             with self.assertRaisesRegex(banyan.InvalidArgument, "bytes is not from 1 to"):
                 banyan.plan("ring:4", bytes=size)
-        with self.assertRaises(TypeError):
-            banyan.plan("ring:4", bytes=1.5)
+        for size in (1.5, "1.5", "1Mb", "much", "-1", "nan", [1]):
+            with self.assertRaisesRegex(banyan.InvalidArgument, re.escape(f"{size!r} is not a size in bytes")):
+                banyan.plan("ring:4", bytes=size)
         with self.assertRaisesRegex(banyan.InvalidArgument, "did you mean ring"):
             banyan.plan("ring:4", algorithm="rign")
         with self.assertRaisesRegex(banyan.Unsupported, "."):

@@ -29,6 +29,13 @@ static char *bound_of(const banyan_topology *t)
     return text;
 }
 
+static banyan_status judge(const char *text, const banyan_topology *t, banyan_error *err)
+{
+    int claims_tight;
+
+    return banyan_bound_check(text, strlen(text), t, &claims_tight, err);
+}
+
 TEST(what_was_written_reads_back_and_still_proves)
 {
     static const char *const specs[] = {"hosts:2+3", "mesh:3x3", "dgx1", "switch:1",
@@ -42,8 +49,7 @@ TEST(what_was_written_reads_back_and_still_proves)
         int *active, count;
 
         if (banyan_bound_parse(text, strlen(text), t, &active, &count, &bound, &err) ||
-            banyan_bound_check_certificate(t, active, count, &bound, &err) ||
-            banyan_bound_check(text, strlen(text), t, &err))
+            banyan_bound_check_certificate(t, active, count, &bound, &err) || judge(text, t, &err))
             fail_msg("%s: %s", specs[i], err.text);
         assert_int_equal(count, t->worker_count);
         banyan_bound_fini(&bound);
@@ -78,8 +84,6 @@ TEST(whatever_the_certificate_does_not_prove_is_refused_by_name)
         {"\"exact\":true", "\"exact\":false", "\"allreduce.exact\" is false, but"},
         {"\"exact\":true,", "", "\"allreduce.exact\" is missing"},
         {"\"topology_digest\":\"", "\"topology_digest\":\"0", "\"topology_digest\" is \"0"},
-        {"\"tight\":\"proven\"", "\"tight\":\"unknown\"", "\"allreduce.tight\" is \"unknown\", but"},
-        {"\"tight\":\"proven\",", "", "\"allreduce.tight\" is missing"},
         {"\"version\":3", "\"version\":1", "\"version\" is 1, but"},
         {"\"version\":3", "\"version\":3,\"best\":true", "\"best\" is nothing that a bound states"},
         {"every byte", "no byte", "\"certificate\" is "},
@@ -91,9 +95,35 @@ TEST(whatever_the_certificate_does_not_prove_is_refused_by_name)
         char *lie = with(text, cases[i].words, cases[i].others);
         banyan_error err = {""};
 
-        assert_int_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_PLAN_INVALID);
+        assert_int_equal(judge(lie, t, &err), BANYAN_PLAN_INVALID);
         CHECK_SAYS(err, cases[i].says);
         free(lie);
+    }
+    banyan_free(text);
+    banyan_topology_destroy(t);
+}
+
+/* No certificate proves that trees reach a rate: a file may claim it or not, and whoever reads it hears that
+ * it is a claim. */
+TEST(what_is_said_to_be_tight_is_passed_on_as_a_claim)
+{
+    static const char proven[] = "\"tight\":\"proven\"", unknown[] = "\"tight\":\"unknown\"";
+    banyan_topology *t = load("hosts:2+3");
+    char *text = bound_of(t), *less;
+    banyan_error err = {""};
+    int claims_tight;
+
+    for (int claims = 3; claims >= 0; claims--) {
+        if (banyan_bound_check(text, strlen(text), t, &claims_tight, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(claims_tight, claims > 0);
+        if (!claims)
+            break;
+        less = with(text, proven, unknown);
+        banyan_free(text);
+        text = banyan_alloc(strlen(less) + 1, 1);
+        strcpy(text, less);
+        free(less);
     }
     banyan_free(text);
     banyan_topology_destroy(t);
@@ -113,22 +143,24 @@ TEST(certificates_that_are_none_are_refused)
         {"\"prices\":[[0,", "\"prices\":[[0,NaN", "invalid token"},
         {"\"prices\":[[0,", "\"prices\":[[0,1e999", "overflow"},
         {"\"kind\":", "\"kind\":\"cut\",\"kind\":", "duplicate object key"},
+        {"\"tight\":\"proven\"", "\"tight\":\"yes\"", "\"allreduce\": \"tight\" should be"},
+        {"\"tight\":\"proven\",", "", "\"allreduce\": \"tight\" should be"},
     };
-    static const char no_cut[] =
-        "\"allgather\":{\"bytes_per_s\":1e99,\"certificate\":{\"kind\":\"cut\",\"parts\":[1,1],"
-        "\"prices\":[]}},\"was\":{";
+    static const char no_cut[] = "\"allgather\":{\"bytes_per_s\":1e99,\"tight\":\"proven\",\"certificate\":{"
+                                 "\"kind\":\"cut\",\"parts\":[1,1],"
+                                 "\"prices\":[]}},\"was\":{";
     banyan_topology *t = load("ring:2");
     char *text = bound_of(t), *lie;
     banyan_error err = {""};
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lie = with(text, cases[i].words, cases[i].others);
-        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        assert_int_not_equal(judge(lie, t, &err), BANYAN_SUCCESS);
         CHECK_SAYS(err, cases[i].says);
         free(lie);
     }
     lie = with(text, "\"allgather\":{", no_cut);
-    assert_int_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_PLAN_INVALID);
+    assert_int_equal(judge(lie, t, &err), BANYAN_PLAN_INVALID);
     CHECK_SAYS(err, "the cuts of all-gather do not separate active workers");
     free(lie);
     banyan_free(text);
@@ -186,13 +218,13 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
     if (banyan_topology_parse(up_and_down, strlen(up_and_down), &t, &err))
         fail_msg("%s", err.text);
     text = bound_of(t);
-    if (banyan_bound_check(text, strlen(text), t, &err))
+    if (judge(text, t, &err))
         fail_msg("%s in %s", err.text, text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *tail = with(strstr(text, "\"allgather\""), cases[i].words, cases[i].others);
         char *lie = with(text, strstr(text, "\"allgather\""), tail);
 
-        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        assert_int_not_equal(judge(lie, t, &err), BANYAN_SUCCESS);
         CHECK_SAYS(err, cases[i].says);
         free(tail);
         free(lie);
@@ -200,7 +232,7 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
     for (size_t i = 0; i < sizeof of_allreduce / sizeof *of_allreduce; i++) {
         char *lie = with(text, of_allreduce[i].words, of_allreduce[i].others);
 
-        assert_int_not_equal(banyan_bound_check(lie, strlen(lie), t, &err), BANYAN_SUCCESS);
+        assert_int_not_equal(judge(lie, t, &err), BANYAN_SUCCESS);
         CHECK_SAYS(err, of_allreduce[i].says);
         free(lie);
     }
@@ -210,7 +242,7 @@ TEST(weighted_cuts_with_potentials_are_checked_one_by_one)
 
 TEST(says_what_is_wrong_in_a_file)
 {
-    static const char rates[] = "\"allreduce\":{\"bytes_per_s\":1,\"certificate\":%s}}";
+    static const char rates[] = "\"allreduce\":{\"bytes_per_s\":1,\"tight\":\"proven\",\"certificate\":%s}}";
     static const struct {
         const char *head, *certificate, *says;
     } cases[] = {
@@ -259,7 +291,7 @@ static void check_with_failing_allocations(const banyan_topology *t, const char 
 
     for (long calls = 0; status; calls++) {
         banyan_alloc_fail_after(calls);
-        status = banyan_bound_check(text, strlen(text), t, NULL);
+        status = judge(text, t, NULL);
         assert_int_not_equal(status, BANYAN_PLAN_INVALID); /* the file is good */
     }
     banyan_alloc_fail_after(-1);
@@ -306,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_written_reads_back_and_still_proves),
         cmocka_unit_test(whatever_the_certificate_does_not_prove_is_refused_by_name),
+        cmocka_unit_test(what_is_said_to_be_tight_is_passed_on_as_a_claim),
         cmocka_unit_test(certificates_that_are_none_are_refused),
         cmocka_unit_test(weighted_cuts_with_potentials_are_checked_one_by_one),
         cmocka_unit_test(says_what_is_wrong_in_a_file),

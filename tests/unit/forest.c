@@ -467,6 +467,47 @@ TEST(depth_is_limited_behind_switches_too)
     check_depth("hosts:3+3+4", 1, 0.25);
 }
 
+/* Options that cannot be kept, or that say nothing for the trees that are asked for. */
+TEST(what_options_cannot_do_is_refused_in_a_sentence)
+{
+    static const struct {
+        const char *spec;
+        banyan_parameter parameters[2];
+        const char *says;
+    } cases[] = {
+        {"torus:4x4",
+         {{"max-depth", "3"}, {"relays", "add"}},
+         "max-depth is 3, but the trees that were found here have depth 4"},
+        {"dgx1",
+         {{"stages", "sequential"}, {"max-depth", "2"}},
+         "max-depth needs stages 'pipelined' and method 'grow', but these are 'sequential' and 'grow'"},
+        {"dgx1",
+         {{"method", "ellipsoid"}, {"max-depth", "2"}},
+         "max-depth needs stages 'pipelined' and method 'grow', but these are 'pipelined' and 'ellipsoid'"},
+        {"dgx1", {{"trees", "grown"}, {"max-trees", "3"}}, "nothing to choose for the option 'max-trees'"},
+        {"dgx1", {{"stages", "overlap"}, {"trees", "grown"}}, "nothing to choose for the option 'stages'"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_topology *topology;
+        banyan_schedule *schedule;
+        banyan_error err = {""};
+
+        assert_int_equal(banyan_topology_load(cases[i].spec, &topology, &err), BANYAN_SUCCESS);
+        banyan_problem problem = {.topology = topology,
+                                  .collective = BANYAN_COLLECTIVE_ALLREDUCE,
+                                  .active = topology->workers,
+                                  .active_count = topology->worker_count,
+                                  .parameters = cases[i].parameters,
+                                  .parameter_count = 2};
+
+        assert_int_equal(banyan_algorithm_build(banyan_algorithm_find("forest"), &problem, &schedule, &err),
+                         BANYAN_INVALID_ARGUMENT);
+        CHECK_SAYS(err, cases[i].says);
+        banyan_topology_destroy(topology);
+    }
+}
+
 /* Every link, each way for itself, at 0.5 to 1 of its bandwidth. */
 static void make_unlike(banyan_topology *topology, uint64_t seed)
 {
@@ -968,6 +1009,7 @@ int main(void)
         cmocka_unit_test(grown_trees_come_near_to_the_bound_everywhere),
         cmocka_unit_test(named_machines_and_low_diameter_networks_are_filled),
         cmocka_unit_test(depth_is_limited_behind_switches_too),
+        cmocka_unit_test(what_options_cannot_do_is_refused_in_a_sentence),
         cmocka_unit_test(unlike_directions_behind_switches_are_filled_with_64_trees_and_more_so_with_many),
         cmocka_unit_test(behind_switches_trees_of_equal_weight_reach_the_bound),
         cmocka_unit_test(no_link_is_used_twice_in_a_round),

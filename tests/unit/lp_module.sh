@@ -46,6 +46,11 @@ says() { # SENTENCE COMMAND...
 }
 export BANYAN_PLUGIN_FOLDER=$place/plugins
 says 'banyan-lp.so is not there.*libclp' "$banyan" bound $needs_lp
+"$banyan" bound dgx1 --active 0-5 -q -o "$place/cuts.json" 2> "$place/out" && fail "that bound is found without the solver"
+env -u BANYAN_PLUGIN_FOLDER "$banyan" bound dgx1 --active 0-5 -q -o "$place/cuts.json" || fail "no bound"
+timeout 60 "$banyan" verify "$place/cuts.json" --topo dgx1 > "$place/out" 2>&1 || fail "checking weighted cuts needs the solver"
+sed 's/"bytes_per_s":/"bytes_per_s":2/' "$place/cuts.json" > "$place/lie.json"
+timeout 60 "$banyan" verify "$place/lie.json" --topo dgx1 > "$place/out" 2>&1 && fail "a raised bound is accepted without the solver"
 says 'banyan-lp.so is not there.*libclp' "$banyan" plan $needs_lp --algo forest
 timeout 60 "$banyan" plan $needs_lp > "$place/out" 2>&1 || fail "no other algorithm is chosen where the solver is missing"
 grep -q 'without .*forest: banyan-lp.so is not there' "$place/out" || fail "the choice does not say what was left out"

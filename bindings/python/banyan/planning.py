@@ -3,7 +3,7 @@
 
     plan = banyan.plan("hosts:2+3", bytes=64 << 20)
     best = banyan.bound("hosts:2+3")
-    print(plan.algorithm, plan.predicted_s, plan.bytes_per_s / best.allreduce_bytes_per_s)
+    print(plan.algorithm, plan.predicted_s, plan.share_of_bound, best.allreduce_bytes_per_s)
     transfers = plan.schedule.transfers               # a dict of NumPy arrays: round, src, dst, ...
 
 Values come as Python numbers and NumPy arrays out of the library's memory; no text is parsed. Objects do not change
@@ -11,15 +11,22 @@ once they are made, and threads may share them.
 """
 
 import ctypes
+import functools
 import operator
 import os
+import re
 import weakref
 from ctypes import byref, c_char_p, c_double, c_int, c_int64, c_void_p
 
 from . import plan_library as _c
+from .errors import InvalidArgument, Unsupported
 from .library import lib
 
 _MAX_BYTES = 1 << 53
+_UNITS = {"": 1, "b": 1}
+for _power, _letter in enumerate("kmgt", 1):
+    _UNITS |= {_letter: 1024**_power, _letter + "ib": 1024**_power, _letter + "b": 1000**_power}
+_BOUNDED = ("allreduce", "allgather", "reducescatter")
 
 
 class _Handle:
@@ -82,14 +89,32 @@ def _arrays(kind, size_of, fields):
     return struct, arrays
 
 
-def _size(bytes, default, least=1):
-    """A number of bytes, where None is the library's default."""
-    if bytes is None:
-        return default
-    bytes = operator.index(bytes)
-    if not least <= bytes <= _MAX_BYTES:
-        raise _c.error_of(4, f"a vector of {bytes} bytes is not from {least} to {_MAX_BYTES}")
-    return bytes
+def _read_size(text):
+    """As the command line does: "64KiB", "1.5M", "4 GB"; a small b stands for bits, which no size is in."""
+    found = re.fullmatch(r"(\d+(?:\.\d*)?(?:[eE][+-]?\d+)?) *(\w*)", text, re.ASCII)
+    if not found or found[2].lower() not in _UNITS or (len(found[2]) > 1 and found[2].endswith("b")):
+        raise ValueError
+    size = float(found[1]) * _UNITS[found[2].lower()]
+    if not size.is_integer():
+        raise ValueError
+    return int(size)
+
+
+def _bytes(value, least):
+    """A whole number of bytes, or a text that means one."""
+    try:
+        size = _read_size(value) if isinstance(value, str) else operator.index(value)
+    except (TypeError, ValueError):
+        sentence = f"{value!r} is not a size in bytes (such as 4096, '128KiB', '64M', '1GiB')"
+        raise InvalidArgument(sentence) from None
+    if not least <= size <= _MAX_BYTES:
+        raise InvalidArgument(f"a vector of {size} bytes is not from {least} to {_MAX_BYTES}")
+    return size
+
+
+def _size(bytes):
+    """The same, where None is the library's default."""
+    return 0 if bytes is None else _bytes(bytes, 1)
 
 
 def _workers(active):
@@ -290,13 +315,13 @@ class Schedule(_Handle):
         if options:
             raise TypeError(f"predict() has no option {next(iter(options))!r}")
         network = _topology(topology)
-        arguments = (self._handle, network._handle, _size(operator.index(bytes), 0, least=0), byref(config))
+        arguments = (self._handle, network._handle, _bytes(bytes, 0), byref(config))
         return Prediction(self._make(lib.banyan_schedule_predict, *arguments))
 
     def export(self, format="json", topology=None, bytes=None, max_steps=0, prediction=None):
         """As text: json, msccl, mscclpp, dot, trace, tables or text."""
         config = _c.ExportConfig.begin()
-        config.bytes, config.max_steps = _size(bytes, 0), max_steps
+        config.bytes, config.max_steps = _size(bytes), max_steps
         config.prediction = None if prediction is None else prediction._handle
         network = None if topology is None else _topology(topology)
         handle = network._handle if network else None
@@ -304,7 +329,7 @@ class Schedule(_Handle):
 
     def save_chakra(self, prefix, bytes=None):
         """Writes PREFIX.RANK.et for each rank: Chakra traces of a vector of that many bytes, for ASTRA-sim."""
-        _call(lib.banyan_schedule_save_chakra, self._handle, _size(bytes, 0), _text(prefix))
+        _call(lib.banyan_schedule_save_chakra, self._handle, _size(bytes), _text(prefix))
 
     def __repr__(self):
         return f"<banyan.Schedule {self.algorithm} {self.collective}: {self.transfer_count} transfers>"
@@ -315,8 +340,9 @@ class Plan(_Handle):
 
     _destroy = "banyan_plan_destroy"
 
-    def __init__(self, handle, owner=None):
+    def __init__(self, handle, question, owner=None):
         self._owner = owner  # a comparison's plan lives as long as the comparison
+        self._question = question  # the network, and what bound() needs to know
         if owner is None:
             super().__init__(handle)
         self._handle = handle
@@ -338,6 +364,20 @@ class Plan(_Handle):
         """None in a comparison, where the algorithm does not apply."""
         return None if self.why_not else Schedule(c_void_p(lib.banyan_plan_schedule(self._handle)), self)
 
+    @functools.cached_property
+    def share_of_bound(self):
+        """`bytes_per_s` as a share of what `bound` allows for the same question, which is found when this is first
+        read; None: there is no such bound."""
+        collective = None if self.why_not else self.schedule.collective
+        if collective not in _BOUNDED:
+            return None
+        network, config = self._question
+        try:
+            best = bound(network, **config)
+        except Unsupported:  # the network is too large, or the solver is missing
+            return None
+        return self.bytes_per_s / getattr(best, f"{collective}_bytes_per_s")
+
     def __repr__(self):
         if self.why_not:
             return f"<banyan.Plan {self.algorithm}: does not apply>"
@@ -350,10 +390,12 @@ class Comparison(_Handle):
 
     _destroy = "banyan_comparison_destroy"
 
-    def __init__(self, handle):
+    def __init__(self, handle, question):
         super().__init__(handle)
         info = self._info(_c.ComparisonInfo)
-        every = [Plan(c_void_p(lib.banyan_comparison_plan(handle, i)), self) for i in range(info.plan_count)]
+        every = [
+            Plan(c_void_p(lib.banyan_comparison_plan(handle, i)), question, self) for i in range(info.plan_count)
+        ]
         self.plans, self.others = every[: info.applicable_count], every[info.applicable_count :]
         self._chosen = info.chosen
 
@@ -416,7 +458,7 @@ def bound(network, active=None, relays=None, effort=None, stages=None, bytes=Non
     config = _c.BoundsConfig.begin()
     config.active, config.relays = _text(_workers(active)), _text(relays)
     config.effort, config.stages = _text(effort), _text(stages)
-    config.bytes, config.collective = _size(bytes, 0), _text(collective)
+    config.bytes, config.collective = _size(bytes), _text(collective)
     return Bounds(Bounds._make(lib.banyan_bounds_create, topology._handle, byref(config)))
 
 
@@ -436,14 +478,15 @@ def plan(
 ):
     """A Plan for a network: a Topology, a file, or a string such as "hosts:2+3".
 
-    timeout: in seconds; progress(done, all): called after each algorithm. Further keywords are parameters of
-    algorithms, such as max_trees=16.
+    bytes: a number, or a text such as "64MiB"; timeout: in seconds; progress(done, all): called after each
+    algorithm. Further keywords are parameters of algorithms, such as max_trees=16.
     """
     topology = _topology(network)
     config = _plan_config(
         bytes, algorithm, active, collective, root, effort, wisdom, executor, timeout, progress, parameters
     )
-    return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)))
+    question = (topology, {"active": active, "relays": parameters.get("relays"), "effort": effort, "bytes": bytes})
+    return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)), question)
 
 
 def compare(
@@ -465,7 +508,8 @@ def compare(
     config = _plan_config(
         bytes, names, active, collective, root, effort, None, executor, timeout, progress, parameters
     )
-    return Comparison(Comparison._make(lib.banyan_comparison_create, topology._handle, byref(config)))
+    question = (topology, {"active": active, "relays": parameters.get("relays"), "effort": effort, "bytes": bytes})
+    return Comparison(Comparison._make(lib.banyan_comparison_create, topology._handle, byref(config)), question)
 
 
 def _plan_config(
@@ -474,7 +518,7 @@ def _plan_config(
     config = _c.PlanConfig.begin()
     texts = [_text(text) for key, value in parameters.items() for text in (key.replace("_", "-"), value)]
     config.active, config.collective = _text(_workers(active)), _text(collective)
-    config.root, config.bytes = root, _size(bytes, 0)
+    config.root, config.bytes = root, _size(bytes)
     config.algorithm, config.effort = _text(algorithm), _text(effort)
     config.parameters = (c_char_p * (len(texts) + 1))(*texts, None)
     config.wisdom, config.executor = _text(wisdom), _text(executor)

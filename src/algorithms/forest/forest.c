@@ -35,7 +35,7 @@ static const banyan_algorithm_option options[] = {
     {"method", "grow|ellipsoid", "how trees are found: grown, or the paper's way, for small networks (grow)"},
     {"relays", "add|forward|none", "what idle workers do (add)"},
     {"max-trees", "N", "at most this many trees (64)"},
-    {"max-depth", "N", "trees of at most this many hops, where that is possible (0: shallow at no loss)"},
+    {"max-depth", "N", "trees of at most this many hops (0: shallow at no loss)"},
     {"stages", "pipelined|sequential|overlap",
      "reduce and broadcast at once, or one after the other (pipelined)"},
     {"trees", "auto|packed|grown",
@@ -81,6 +81,12 @@ static banyan_status read_trees(const banyan_problem *problem, tree_choice *out,
     if (status)
         banyan_error_prefix(err, "trees");
     *out = (tree_choice)choice;
+    for (int i = 0; i < problem->parameter_count && !status && *out == TREES_GROWN; i++)
+        if (strcmp(problem->parameters[i].key, "trees"))
+            status = banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                                 "trees 'grown' are one per rank, as multitree grows them, which leaves "
+                                 "nothing to choose for the option '%s'",
+                                 problem->parameters[i].key);
     return status;
 }
 

@@ -92,9 +92,26 @@ banyan_status banyan_forest_options_read(const banyan_problem *problem, banyan_f
         status = banyan_problem_integer(problem, "max-trees", 64, 1, 100000, &out->max_trees, err);
     if (!status)
         status = banyan_problem_integer(problem, "max-depth", 0, 0, 100000, &out->max_depth, err);
+    if (!status && out->max_depth &&
+        (out->stages != BANYAN_STAGES_PIPELINED || out->method == BANYAN_FOREST_ELLIPSOID))
+        return banyan_fail(
+            err, BANYAN_INVALID_ARGUMENT,
+            "max-depth needs stages 'pipelined' and method 'grow', but these are '%s' and '%s'", text,
+            method);
     if (has_size(problem))
         out->wait_s_per_byte = least_wait(problem) / (double)problem->bytes;
     return status;
+}
+
+/* Where no root is that near to all others, trees grow deeper than they may (solve/start/grown_pairs.c). */
+static banyan_status check_depth(const banyan_flows *flows, int max_depth, banyan_error *err)
+{
+    int depth = banyan_flows_depth(flows);
+
+    if (!max_depth || depth <= max_depth)
+        return BANYAN_SUCCESS;
+    return banyan_fail(err, BANYAN_INVALID_ARGUMENT,
+                       "max-depth is %d, but the trees that were found here have depth %d", max_depth, depth);
 }
 
 banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_forest_options *options,
@@ -114,6 +131,8 @@ banyan_status banyan_forest_pack(const banyan_problem *problem, const banyan_for
         status = pack_stages(graph, options, flows, err);
     if (!status && flows->failed)
         status = banyan_fail_memory(err);
+    if (!status)
+        status = check_depth(flows, options->max_depth, err);
     if (!status)
         status = banyan_flows_limit(flows, problem->topology, (size_t)options->max_trees, err);
     if (!status && has_size(problem))

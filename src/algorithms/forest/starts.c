@@ -522,7 +522,7 @@ static banyan_status make_columns(const instance *in, banyan_pair_packing *packi
 /* Idle workers with cables to all others are the middle of stars; other trees take what these leave. */
 static int may_have_stars(const instance *in)
 {
-    return banyan_graph_has_idle_adders(in->graph) && !in->is_rest;
+    return banyan_graph_has_idle_adders(in->graph) && !in->depth_limit && !in->is_rest;
 }
 
 static banyan_status try_starts(const instance *in, banyan_pair_packing *best, banyan_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/take.c: packings become flows. */
+/* algorithms/forest/take.c: in-trees are paired with out-trees of the same root. Both kinds weigh the same
+ * at each root, so one walk along their weights cuts them into flows, fewer than there are trees. */
 #include "algorithms/forest/take.h"
 
 /* At each root, the in-trees' weights laid end to end against the out-trees': every overlap is a flow. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* algorithms/forest/take.h: packings become flows. */
+/* algorithms/forest/take.h: packings become flows. A packing has weights for in-trees and for out-trees,
+ * each with a root; a flow needs one of either with the same root and one weight (algorithms/flows.h). */
 #ifndef BANYAN_ALGORITHMS_FOREST_TAKE_H
 #define BANYAN_ALGORITHMS_FOREST_TAKE_H
 
