@@ -160,6 +160,7 @@ static banyan_status rebalance(const instance *in, banyan_weights_rule weights, 
                                         .turn_limit = TURNS,
                                         .visit_limit = visits_left(in),
                                         .weights = weights,
+                                        .keeps_depth = in->depth_limit > 0,
                                         .price = in->known.price};
     banyan_status status = BANYAN_SUCCESS;
 

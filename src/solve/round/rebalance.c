@@ -120,6 +120,11 @@ static banyan_status keep(const banyan_trees *trees, banyan_trees *best, banyan_
     return best->failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
 }
 
+static int moves_branches(const rebalancer *s)
+{
+    return banyan_branch_moves_applies(s->graph) && !s->problem->keeps_depth;
+}
+
 /* Edges move for the weights, and the pairs are weighed anew. */
 static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan_trees *trees, double *weight,
                                double *sum, banyan_error *err)
@@ -138,9 +143,8 @@ static banyan_status take_turn(rebalancer *s, int more_hops, int is_firm, banyan
     banyan_status status;
 
     scale_weights(s, weight);
-    status = banyan_branch_moves_applies(s->graph)
-                 ? banyan_branch_moves(s->graph, &moves, trees, &fullest, err)
-                 : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
+    status = moves_branches(s) ? banyan_branch_moves(s->graph, &moves, trees, &fullest, err)
+                               : banyan_subtree_moves(s->graph, &moves, trees, &fullest, err);
     if (!status && s->problem->weights != BANYAN_WEIGHTS_STAY &&
         (s->problem->weights == BANYAN_WEIGHTS_CHANGE || fullest * s->problem->enough > s->aim))
         return banyan_weigh_pairs(s->graph, s->aim, trees, &s->lp, weight, sum, err);
@@ -235,8 +239,8 @@ banyan_status banyan_rebalance(const banyan_graph *graph, const banyan_rebalance
     if (!status && !best.weight)
         status = banyan_fail_memory(err);
     if (!status)
-        status = banyan_branch_moves_applies(graph) ? rebalance_branches(&s, trees, weight, &best, err)
-                                                    : rebalance_edges(&s, trees, weight, &best, err);
+        status = moves_branches(&s) ? rebalance_branches(&s, trees, weight, &best, err)
+                                    : rebalance_edges(&s, trees, weight, &best, err);
     *total = best.total;
     if (!status) {
         memcpy(weight, best.weight, (size_t)s.pair_count * sizeof *weight);

@@ -18,8 +18,9 @@ typedef struct {
     int turn_limit;
     int64_t visit_limit; /* of work (solve/net/work.h), or little more; 0: none */
     const int64_t
-        *price;    /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
-    int more_hops; /* than the deepest tree has: trees may become so deep */
+        *price;      /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
+    int more_hops;   /* than the deepest tree has: trees may become so deep */
+    int keeps_depth; /* that is a limit of the caller's, in edges: no idle node joins a tree on one of these */
     banyan_weights_rule weights;
 } banyan_rebalance_problem;
 

@@ -324,6 +324,8 @@ static banyan_status grow_tree(grower *g, int root, double weight, int is_out, b
     }
     if (g->trees.failed)
         return banyan_fail_memory(err);
+    if (!is_grown && g->depth_limit)
+        return banyan_fail(err, BANYAN_INVALID_ARGUMENT, "no tree of depth %d was found", g->depth_limit);
     return is_grown ? BANYAN_SUCCESS
                     : banyan_fail(err, BANYAN_INVALID_ARGUMENT, "the active workers are not all connected");
 }
