@@ -35,8 +35,8 @@
 
 #define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
 #define WATCH_S 0.1                        /* between two exchanges, about; and more */
-#define MAX_WATCH_S 1.0                    /* where they take long, */
-#define WATCH_SHARE 0.01                   /* so that they take no larger share of the time */
+#define MAX_WATCH_S 0.5                    /* where they take long, */
+#define WATCH_SHARE 0.02                   /* so that they take no larger share of the time */
 #define FIRST_CALLS 2
 #define MIN_STEPS 4 /* measurements after one call */
 #define MAX_STEPS 200
