@@ -252,14 +252,15 @@ def seconds_of_bound(options, spec):
     return options.bytes / shown["allreduce"]["bytes_per_s"]
 
 
-def measure_told(options, scratch, spec, known):
-    """The median time in a job that is told this network."""
-    if spec not in known:
+def measure_told(options, scratch, spec, event, known):
+    """The median time in a job that is told this network, where the event takes a processor away, too."""
+    what, share = event[1:3] if event[1] and event[1].startswith("cpu") else (None, 1)
+    if (spec, what, share) not in known:
         job = Job(options, spec, tempfile.mktemp(prefix="told.", dir=scratch), {"BANYAN_TOPO": spec})
-        moments = play(job, [("", None, 1, BOTH, 3)], lambda seconds: seconds)
+        moments = play(job, [("", what, share, BOTH, 3), ("", what, 1, BOTH, 0)], lambda seconds: seconds)
         job.end()
-        known[spec] = middle_of(phases(job.calls(), moments)[0])
-    return known[spec]
+        known[spec, what, share] = middle_of(phases(job.calls(), moments)[0])
+    return known[spec, what, share]
 
 
 def measure(options, scratch, name):
@@ -283,7 +284,7 @@ def measure(options, scratch, name):
         show = lambda pair: ("", "") if not pair else (f"{pair[0]:.2f}", pair[1])
         share = lambda seconds: "" if seconds is None else f"{seconds / bound_s:.3f}"
         yield [spec, event[0], event[4], len(phase), f"{1e3 * bound_s:.1f}", *show(plan), *show(settled), share(middle_of(phase)),
-               share(middle_of(fixed_phases[i])), share(measure_told(options, scratch, now, told)), changes, lost]
+               share(middle_of(fixed_phases[i])), share(measure_told(options, scratch, now, event, told)), changes, lost]
 
 
 def main():

@@ -15,7 +15,8 @@
  * survey: its plan is on trial like any other, and the survey follows if calls take another time than they
  * should there.
  *
- * Cost while watching: one exchange of 64 bytes over the control tree, at most every WATCH_S. */
+ * Cost while watching: one exchange of 72 bytes over the control tree, at most every WATCH_S, and at most
+ * WATCH_SHARE of the time where it takes long, up to MAX_WATCH_S. */
 #include "calls/learning.h"
 
 #include <math.h>
@@ -33,7 +34,9 @@
 #include "probe/survey.h"
 
 #define MIN_CALL_BYTES ((size_t)256 << 10) /* shorter calls tell of latencies, not of links */
-#define WATCH_S 0.1                        /* between two exchanges, about: they take some 0.5 ms */
+#define WATCH_S 0.1                        /* between two exchanges, about; and more */
+#define MAX_WATCH_S 0.5                    /* where they take long, */
+#define WATCH_SHARE 0.02                   /* so that they take no larger share of the time */
 #define FIRST_CALLS 2
 #define MIN_STEPS 4 /* measurements after one call */
 #define MAX_STEPS 200
@@ -46,14 +49,16 @@
 #define PERIOD_S 60.0 /* what calls do not show, such as a link that is avoided, is looked for so often; */
 #define MAX_PAUSE_S 600.0 /* this doubles, too, while nothing is found, up to here */
 #define CLASSES 40
-#define SAMPLES BANYAN_DRIFT_SAMPLES /* of calls' times, whose median counts */
+#define SAMPLES BANYAN_DRIFT_SAMPLES /* of calls' times, whose median counts, */
+#define MAX_SAMPLES 9                /* and where these differ by more than STEADY */
+#define STEADY 1.25
 
 typedef enum { WAITING, SURVEYING, ON_TRIAL, WATCHING, OFF } stage;
 
 /* How long calls of one class took, and how long they were: the last of a stage. */
 typedef struct {
-    double times_s[SAMPLES];
-    size_t bytes[SAMPLES];
+    double times_s[MAX_SAMPLES];
+    size_t bytes[MAX_SAMPLES];
     int count;
 } sample;
 
@@ -78,6 +83,8 @@ struct banyan_learning {
     int has_failed;            /* such a plan did not keep that promise: something was measured wrong */
     int was_measured;          /* or guessed */
     double exchanged_s;        /* the end of the last exchange, by this rank's clock; 0: none yet */
+    double exchange_s;         /* how long it held this rank up, */
+    double all_exchange_s;     /* and the one before it all ranks, on average */
     double spent_s;            /* measuring in this survey, at rank 0, */
     uint64_t sent_before;      /* what this rank has sent in others, */
     double sent_bytes;         /* and all ranks in this one, at the last exchange */
@@ -183,7 +190,7 @@ void banyan_learning_destroy(banyan_learning *learning)
 
 typedef struct {
     banyan_call_time call;
-    double now_s;
+    double now_s, exchange_s;
     uint64_t has_kept;                              /* a network */
     double spent_s, most_s, sent_bytes, most_bytes; /* in this survey, and what it may take; 0: anything */
 } report;
@@ -207,13 +214,11 @@ static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds,
 {
     banyan_learning *l = comm->learning;
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)l->options.timeout_ms * 1000000;
-    report mine = {time_of(l, mine_s),
-                   banyan_clock_s(),
-                   l->kept != NULL,
-                   l->spent_s,
-                   banyan_world_seconds(comm->group->world, BANYAN_SETTING_LEARN_SECONDS),
-                   sent_now(l),
-                   (double)banyan_world_integer(comm->group->world, BANYAN_SETTING_LEARN_BYTES)};
+    report mine = {
+        time_of(l, mine_s), banyan_clock_s(),
+        l->exchange_s,      l->kept != NULL,
+        l->spent_s,         banyan_world_seconds(comm->group->world, BANYAN_SETTING_LEARN_SECONDS),
+        sent_now(l),        (double)banyan_world_integer(comm->group->world, BANYAN_SETTING_LEARN_BYTES)};
     banyan_call_time *times = banyan_alloc((size_t)l->options.size, sizeof *times);
     report *all = banyan_alloc((size_t)l->options.size, sizeof *all);
     banyan_status status = all && times
@@ -221,9 +226,11 @@ static banyan_status exchange(banyan_comm *comm, double mine_s, double *seconds,
                                : banyan_fail_memory(&comm->err);
 
     l->exchanged_s = banyan_clock_s();
-    l->sent_bytes = 0;
+    l->exchange_s = l->exchanged_s - mine.now_s;
+    l->sent_bytes = l->all_exchange_s = 0;
     for (int i = 0; i < l->options.size && !status; i++) {
         times[i] = all[i].call;
+        l->all_exchange_s += all[i].exchange_s / l->options.size;
         l->sent_bytes += all[i].sent_bytes;
     }
     l->is_spent = !status && ((all[0].most_s > 0 && all[0].spent_s > all[0].most_s) ||
@@ -247,13 +254,22 @@ static int class_of(size_t bytes)
     return class < CLASSES ? class : CLASSES - 1;
 }
 
+static double per_byte(const sample *s, int call)
+{
+    return s->times_s[call] / (double)s->bytes[call];
+}
+
+static void drop_oldest(sample *s, int count)
+{
+    s->count -= count;
+    memmove(s->bytes, s->bytes + count, (size_t)s->count * sizeof *s->bytes);
+    memmove(s->times_s, s->times_s + count, (size_t)s->count * sizeof *s->times_s);
+}
+
 static void note_time(sample *s, size_t bytes, double seconds)
 {
-    if (s->count == SAMPLES) {
-        memmove(s->bytes, s->bytes + 1, (SAMPLES - 1) * sizeof *s->bytes);
-        memmove(s->times_s, s->times_s + 1, (SAMPLES - 1) * sizeof *s->times_s);
-        s->count--;
-    }
+    if (s->count == MAX_SAMPLES)
+        drop_oldest(s, 1);
     s->bytes[s->count] = bytes;
     s->times_s[s->count++] = seconds;
 }
@@ -261,30 +277,53 @@ static void note_time(sample *s, size_t bytes, double seconds)
 /* Calls of a class differ in length: the one whose time per byte is the median. */
 static int middle_of(const sample *s)
 {
-    double sorted[SAMPLES];
+    double sorted[MAX_SAMPLES];
     int middle = 0;
 
     for (int i = 0; i < s->count; i++)
-        sorted[i] = s->times_s[i] / (double)s->bytes[i];
+        sorted[i] = per_byte(s, i);
     banyan_sort_doubles(sorted, (size_t)s->count);
-    while (s->times_s[middle] / (double)s->bytes[middle] != sorted[s->count / 2])
+    while (per_byte(s, middle) != sorted[s->count / 2])
         middle++;
     return middle;
 }
 
-/* Whether calls still get faster, as while congestion control learns what new connections may send. */
+/* Of the last SAMPLES. */
+static int is_steady(const sample *s)
+{
+    double fastest = HUGE_VAL, slowest = 0;
+
+    for (int i = s->count - SAMPLES; i < s->count; i++) {
+        fastest = fmin(fastest, per_byte(s, i));
+        slowest = fmax(slowest, per_byte(s, i));
+    }
+    return slowest <= STEADY * fastest;
+}
+
+/* Whether they still get faster, as while congestion control learns what new connections may send. */
 static int gets_faster(const sample *s)
 {
     int last = s->count - 1, is_fastest = 1;
 
-    for (int i = 0; i < last; i++)
-        is_fastest &= s->times_s[last] / (double)s->bytes[last] < s->times_s[i] / (double)s->bytes[i];
+    for (int i = s->count - SAMPLES; i < last; i++)
+        is_fastest &= per_byte(s, last) < per_byte(s, i);
     return is_fastest;
+}
+
+/* Whether the median says what calls take: of the last SAMPLES, or where something makes them take now more
+ * and now less time, of MAX_SAMPLES. */
+static int is_complete(sample *s)
+{
+    if (s->count < SAMPLES)
+        return 0;
+    if (s->count < MAX_SAMPLES && is_steady(s))
+        drop_oldest(s, s->count - SAMPLES);
+    return s->count == SAMPLES ? is_steady(s) : s->count == MAX_SAMPLES;
 }
 
 static double median_per_byte(const sample *s)
 {
-    return s->times_s[middle_of(s)] / (double)s->bytes[middle_of(s)];
+    return per_byte(s, middle_of(s));
 }
 
 static banyan_status begin_survey(banyan_comm *comm, size_t bytes, double call_s)
@@ -573,7 +612,7 @@ static banyan_status try_plan(banyan_comm *comm, const banyan_group_plan *plan, 
         return BANYAN_SUCCESS;
     }
     status = note_call(comm, bytes, mine_s, &l->after);
-    if (status || l->after.count < SAMPLES || gets_faster(&l->after))
+    if (status || !is_complete(&l->after) || gets_faster(&l->after))
         return status;
     status = check_network(comm, plan, &is_right);
     if (status)
@@ -616,7 +655,7 @@ static banyan_status time_old_plan(banyan_comm *comm, const banyan_group_plan *p
     if (!l->before.count)
         l->class = class_of(bytes);
     status = note_call(comm, bytes, mine_s, &l->before);
-    return status || l->before.count < SAMPLES ? status : judge(comm, plan, bytes, mine_s);
+    return status || !is_complete(&l->before) ? status : judge(comm, plan, bytes, mine_s);
 }
 
 static banyan_status survey(banyan_comm *comm, const banyan_group_plan *plan, size_t bytes, double mine_s)
@@ -650,6 +689,12 @@ static double survey_seconds(const banyan_learning *l)
     return l->survey_s > 0 ? l->survey_s : STEP_S * banyan_probe_round_guess(l->options.size);
 }
 
+/* Whoever is kept from its processor, or leaves calls late, holds all others up in an exchange. */
+static double watch_seconds(const banyan_learning *l)
+{
+    return fmin(fmax(WATCH_S, l->all_exchange_s / WATCH_SHARE), MAX_WATCH_S);
+}
+
 static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
 {
     banyan_learning *l = comm->learning;
@@ -666,7 +711,7 @@ static banyan_status watch(banyan_comm *comm, size_t bytes, double mine_s)
         banyan_drift_note(&l->drift, bytes, seconds, (double)l->bytes / (double)bytes, survey_seconds(l)) ||
         l->has_failed;
     l->bytes = 0;
-    l->watch_bytes = (size_t)(fmin(WATCH_S / fmax(seconds, 1e-6), 1e6) * (double)bytes);
+    l->watch_bytes = (size_t)(fmin(watch_seconds(l) / fmax(seconds, 1e-6), 1e6) * (double)bytes);
     l->surveyed_s = l->surveyed_s > 0 ? l->surveyed_s : now_s;
     quiet_s = now_s - l->surveyed_s;
     if (quiet_s < (l->is_struck ? l->pause_s : fmax(l->period_s, l->pause_s)))

@@ -35,20 +35,25 @@ void banyan_eventcount_signal(banyan_eventcount *event)
 
 int banyan_eventcount_wait(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns)
 {
-    return banyan_eventcount_wait_spinning(event, seen, deadline_ns, SPINS);
+    return banyan_eventcount_wait_looking(event, seen, deadline_ns, SPINS, 0);
 }
 
-int banyan_eventcount_wait_spinning(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns, int spins)
+int banyan_eventcount_wait_looking(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns, int spins,
+                                   int yields)
 {
     uint32_t count = atomic_load(&event->count);
 
     if (deadline_ns <= 0) /* a caller that only asks does not wait */
-        spins = 0;
+        spins = yields = 0;
     for (int i = 1; i <= spins && count == *seen; i++) {
         if (i % SPINS_BEFORE_YIELD)
             banyan_relax();
         else
             sched_yield();
+        count = atomic_load(&event->count);
+    }
+    for (int i = 0; i < yields && count == *seen; i++) {
+        sched_yield();
         count = atomic_load(&event->count);
     }
     while (count == *seen) {

@@ -23,8 +23,9 @@ void banyan_eventcount_signal(banyan_eventcount *event);
  * deadline of 0 it only looks. */
 int banyan_eventcount_wait(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns);
 
-/* The same with that many looks before the sleep: more where every member has a core of its own, none where
- * members share cores. */
-int banyan_eventcount_wait_spinning(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns, int spins);
+/* The same with that many looks before the sleep, more where every member has a core of its own; and after
+ * those with that many more, before each of which the core is given away. */
+int banyan_eventcount_wait_looking(banyan_eventcount *event, uint32_t *seen, int64_t deadline_ns, int spins,
+                                   int yields);
 
 #endif

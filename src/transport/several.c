@@ -7,6 +7,7 @@
 
 #include "core/alloc.h"
 #include "core/clock.h"
+#include "transport/yields.h"
 
 #define LONGEST_SLEEP_MS 100 /* as transport.h asks for */
 
@@ -15,6 +16,7 @@ typedef struct {
     banyan_endpoint *near_one, *far_one;
     int near_count, far_count; /* peers that are connected each way */
     char *is_connected;        /* by peer */
+    int yields;
 } endpoint;
 
 static const banyan_transport banyan_transport_several;
@@ -51,6 +53,7 @@ banyan_status banyan_several_create(banyan_endpoint *near_one, banyan_endpoint *
     e->base = (banyan_endpoint){&banyan_transport_several, far_one->member, far_one->member_count};
     e->near_one = near_one;
     e->far_one = far_one;
+    e->yields = banyan_transport_yields();
     *out = &e->base;
     return BANYAN_SUCCESS;
 }
@@ -148,7 +151,7 @@ static void sleep_on_both(endpoint *e, int64_t left_ns)
 
 static banyan_status wait_on_both(endpoint *e, int64_t deadline_ns, banyan_error *err)
 {
-    for (;;) {
+    for (int yields = 0;; yields++) {
         int64_t now_ns;
         banyan_status status = e->near_one->transport->wait(e->near_one, 0, err);
 
@@ -168,7 +171,10 @@ static banyan_status wait_on_both(endpoint *e, int64_t deadline_ns, banyan_error
         now_ns = banyan_clock_ns();
         if (now_ns >= deadline_ns)
             return BANYAN_TIMEOUT;
-        sleep_on_both(e, deadline_ns - now_ns);
+        if (yields < e->yields)
+            sched_yield();
+        else
+            sleep_on_both(e, deadline_ns - now_ns);
     }
 }
 

@@ -27,6 +27,7 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "transport/shm_endpoint.h"
+#include "transport/yields.h"
 
 #define DEFAULT_SLOT_BYTES ((size_t)256 << 10) /* two halves */
 #define MAX_SLOT_BYTES ((size_t)1 << 30)
@@ -188,7 +189,8 @@ static banyan_status attach_all(shm_endpoint *e, const shm_name *names, banyan_e
             status = attach_peer(e, i, &names[i], ranks <= BANYAN_WORKSPACE_MAX_MEMBERS, err);
     }
     e->spins = local <= cores ? SPINS_ALONE : SPINS_CROWDED;
-    e->yields = local <= cores ? 0 : YIELDS_CROWDED;
+    e->team_yields = local <= cores ? 0 : YIELDS_CROWDED;
+    e->wait_yields = banyan_transport_yields();
     return status;
 }
 

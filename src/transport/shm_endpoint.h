@@ -51,8 +51,10 @@ typedef struct {
     int first_member; /* of this host; in its header stands who aborted first */
     int is_whole;     /* every process of the group is on this host */
     banyan_shm_way way;
-    int reading_pays; /* 0: not tried yet, 1: it does, -1: a copy is faster */
-    int spins, yields;
+    int reading_pays;              /* 0: not tried yet, 1: it does, -1: a copy is faster */
+    int spins;                     /* looks before a sleep, */
+    int team_yields;               /* and after them with the core given away: in teams */
+    int wait_yields;               /* and in waits for streams */
     banyan_workspaces *workspaces; /* NULL: nobody has asked */
     uint32_t heard;
     int knock[2];   /* the pipe for sleeps in poll; made with the first */

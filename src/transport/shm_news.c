@@ -181,7 +181,8 @@ banyan_status banyan_shm_wait(banyan_endpoint *base, int64_t deadline_ns, banyan
     for (;;) {
         int64_t until_ns = deadline_ns < e->next_check_ns ? deadline_ns : e->next_check_ns, now_ns;
 
-        is_signalled = banyan_eventcount_wait_spinning(&e->own.header->event, &e->heard, until_ns, e->spins);
+        is_signalled = banyan_eventcount_wait_looking(&e->own.header->event, &e->heard, until_ns, e->spins,
+                                                      e->wait_yields);
         status = banyan_shm_failure(base, err);
         if (status || is_signalled)
             return status;

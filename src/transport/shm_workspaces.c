@@ -37,7 +37,7 @@ static banyan_status sit_down(shm_endpoint *e, const int *members, int count, ba
         return banyan_fail_memory(err);
     workspaces->count = count;
     workspaces->spins = e->spins;
-    workspaces->yields = e->yields;
+    workspaces->yields = e->team_yields;
     for (int i = 0; i < count; i++) {
         workspaces->members[i] = members[i];
         workspaces->of[i] = (banyan_workspace *)(void *)e->peers[members[i]].workspace.memory;

@@ -28,11 +28,11 @@
 #include "core/alloc.h"
 #include "core/clock.h"
 #include "transport/tcp_internal.h"
+#include "transport/yields.h"
 
 #define SUSPICION_NS 300000000
 #define FAREWELL_NS 2000000000 /* closing waits so long for the peer's kernel to have everything */
 #define SHORT_BYTES 64         /* a label: not worth a packet of its own */
-#define LOOKS 3                /* before sleeping */
 #define AWAY_NS 300000000      /* without a wait: longer than those sleep who wait for other things, too */
 
 static banyan_tcp_endpoint *own(banyan_endpoint *base)
@@ -71,6 +71,7 @@ static banyan_status open_endpoint(const banyan_opening *opening, banyan_endpoin
     e->base = (banyan_endpoint){&banyan_transport_tcp, opening->member, opening->member_count};
     e->meeting = opening->meeting;
     e->suspect = -1;
+    e->yields = banyan_transport_yields();
     banyan_first_failure_init(&e->failure);
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->inside, NULL);
@@ -183,7 +184,7 @@ static void flush_deferred(banyan_tcp_endpoint *e)
 static banyan_status wait_inside(banyan_tcp_endpoint *e, int64_t deadline_ns, banyan_error *err)
 {
     banyan_status status = failure(&e->base, err);
-    int most_looks = deadline_ns > 0 ? LOOKS : 1; /* who only asks does not wait at all */
+    int most_looks = deadline_ns > 0 ? e->yields + 1 : 1; /* who only asks does not wait */
 
     if (e->has_deferred)
         flush_deferred(e);

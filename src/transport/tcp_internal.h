@@ -184,6 +184,7 @@ typedef struct {
     pthread_mutex_t inside;
     int64_t left_ns; /* when the caller's last wait ended */
     int is_withdrawn;
+    int yields;  /* before a wait sleeps */
     int suspect; /* a peer whose connection ended without a word; -1: none */
     int64_t suspect_since_ns;
     char *why_suspect;
