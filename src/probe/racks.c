@@ -19,13 +19,16 @@
 #include "core/sort.h"
 #include "probe/findings.h"
 
-#define AGREES 0.9       /* a load that is as high as this share of another one agrees with it */
-#define BEYOND 1.2       /* times the median of loads: more than what is measured wrong */
-#define WRONG 1.6        /* times two loads that agree, a higher one is doubtful, but not beyond this */
-#define WANTED 1.12      /* times its load: it held somebody up */
-#define NOISE 0.06       /* speed that a flow may lack without a reason */
-#define RACK_COSTS 0.2   /* unexplained squares that one more rack must save */
-#define SUSPICION 0.92   /* of what is unexplained without racks, less must be left with them */
+#define AGREES 0.9 /* a load that is as high as this share of another one agrees with it */
+#define LONG_AGREES                                                                                          \
+    0.75            /* likewise, of what was measured for longer: several flows at once are measured worse */
+#define BEYOND 1.2  /* times the median of loads: more than what is measured wrong */
+#define WRONG 1.6   /* times two loads that agree, a higher one is doubtful, but not beyond this */
+#define WANTED 1.12 /* times its load: it held somebody up */
+#define NOISE 0.06  /* speed that a flow may lack without a reason */
+#define RACK_COSTS 0.2 /* unexplained squares that one more rack must save */
+#define SUSPICION                                                                                            \
+    0.5 /* of what is unexplained without racks, less must be left with them: they explain most */
 #define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
 #define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
 #define DISTURBED 12     /* one of that many rounds may have been disturbed by others */
@@ -495,6 +498,11 @@ uint64_t banyan_probe_grouping(const banyan_probe_findings *f)
     return digest;
 }
 
+uint64_t banyan_probe_trunk_number(const banyan_probe_findings *f, int rack, int is_out)
+{
+    return banyan_probe_grouping(f) + 2 * (uint64_t)rack + (uint64_t)is_out;
+}
+
 /* What a flow can do by the limits of its hosts, beside the one that comes back. */
 static double find_most(const fit *t, int round, int flow)
 {
@@ -549,15 +557,19 @@ static double find_repeated(const fit *t, const double *loads)
     return second > AGREES * first ? second : 0;
 }
 
-/* What a trunk carried in long flows, while nobody else was at work. */
-static double find_long(const fit *t, const double *loads)
+/* The highest that a trunk carried twice while nobody else was at work. */
+static double find_long(const fit *t, uint64_t number, const double *loads)
 {
-    double most = 0;
+    double first = 0, second = 0;
+    int count = 0;
 
     for (int k = 0; k < t->f->round_count; k++)
-        if (t->f->rounds[k].kind == BANYAN_ROUND_LONG)
-            most = fmax(most, loads[k * t->hosts]);
-    return most;
+        if (t->f->rounds[k].kind == BANYAN_ROUND_LONG && t->f->rounds[k].grouping == number) {
+            second = fmax(second, fmin(first, loads[k * t->hosts]));
+            first = fmax(first, loads[k * t->hosts]);
+            count++;
+        }
+    return count > 1 ? second : first;
 }
 
 /* The median of its loads while all hosts crossed the racks, or more that was seen twice, since trunks of
@@ -567,7 +579,7 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
 {
     const banyan_probe_findings *f = t->f;
     const double *loads = (is_out ? t->up : t->down) + rack;
-    double middle;
+    double middle, longer = find_long(t, banyan_probe_trunk_number(f, rack, is_out), loads);
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
@@ -584,8 +596,8 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
     middle = values[count / 2];
     if (find_repeated(t, loads) > BEYOND * middle)
         middle = find_repeated(t, loads);
-    if (find_long(t, loads) > AGREES * middle)
-        return find_long(t, loads);
+    if (longer > LONG_AGREES * middle)
+        return longer;
     count = 0;
     for (int k = 0; k < f->round_count; k++)
         if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)
