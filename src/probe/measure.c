@@ -9,10 +9,10 @@
  * Receivers acknowledge blocks with a byte, and only that much is under way at a time: a switch that has to
  * throw packets away would make flows stall.
  *
- * The rate is the median of means: what arrived is cut into segments of at least as much as may be under way,
- * and of their rates the median counts. A process or a system that is kept from its processor stalls a flow,
- * and what was under way then arrives at once: one segment too slow and one too fast, however long it took.
- * Within a segment every flow of a shared link has had its turn. (Nemirovsky and Yudin, "Problem Complexity
+ * The rate is the median of means: what arrived is cut into segments, and of their rates the median counts. A
+ * process or a system that is kept from its processor stalls a flow, and what was under way then arrives at
+ * once: one segment too slow and one too fast, however long it took. Flows that share a link take turns at it;
+ * a segment of as much as may be under way has all turns in it. (Nemirovsky and Yudin, "Problem Complexity
  * and Method Efficiency in Optimization", 1983.) */
 #include "probe/measure.h"
 
@@ -46,7 +46,7 @@ struct banyan_probe_gauge {
 /* How long a flow is, how much of it is under way, and after how many blocks a receiver says so. */
 typedef struct {
     int64_t length_ns;
-    uint64_t max_bytes, under_way_bytes;
+    uint64_t max_bytes, under_way_bytes, segment_bytes;
     uint64_t ack_blocks;
 } pace;
 
@@ -273,7 +273,7 @@ static double rate_of(const receiving *r)
     if (begin >= end)
         return (double)r->bytes * 1e9 / fmax(whole_ns, 1);
     for (int i = begin + 1, last = begin; i <= end; i++)
-        if (r->mark_bytes[i] - r->mark_bytes[last] >= r->pace.under_way_bytes) {
+        if (r->mark_bytes[i] - r->mark_bytes[last] >= r->pace.segment_bytes) {
             rates[count++] = rate_between(r, last, i);
             last = i;
         }
@@ -391,7 +391,8 @@ static pace pace_of(const banyan_probe_flow *flow)
 {
     pace p = {.length_ns = (int64_t)(flow->seconds * 1e9),
               .max_bytes = (uint64_t)flow->max_bytes,
-              .under_way_bytes = (uint64_t)flow->under_way_bytes};
+              .under_way_bytes = (uint64_t)flow->under_way_bytes,
+              .segment_bytes = (uint64_t)flow->segment_bytes};
 
     p.ack_blocks = p.under_way_bytes / BLOCK_BYTES / 4;
     p.ack_blocks = p.ack_blocks ? p.ack_blocks : 1;
@@ -425,7 +426,7 @@ static banyan_status prepare(banyan_probe_gauge *gauge, const banyan_probe_flow 
                 (receiving){.peer = peer,
                             .flow = i,
                             .acks_begin = endpoint->transport->sent(endpoint, peer, ACKS),
-                            .apart_bytes = (uint64_t)flows[i].under_way_bytes / 4,
+                            .apart_bytes = (uint64_t)flows[i].segment_bytes / 4,
                             .pace = pace_of(&flows[i])};
     }
     return status;

@@ -39,6 +39,7 @@
 #define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
 #define FIRST_UNDER_WAY 65536.0
+#define MIN_SEGMENT 16384.0 /* more than what arrives at once: segments of packets that were joined */
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
 
@@ -66,8 +67,8 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
         for (int i = s->first[h]; i < s->first[h + 1] && s->first[h + 1] - s->first[h] > 1; i++) {
             int next = i + 1 < s->first[h + 1] ? i + 1 : s->first[h];
 
-            s->flows[count++] =
-                (banyan_probe_flow){s->ranks[i], s->ranks[next], LOCAL_S, LOCAL_BYTES, LOCAL_UNDER_WAY};
+            s->flows[count++] = (banyan_probe_flow){s->ranks[i], s->ranks[next],  LOCAL_S,
+                                                    LOCAL_BYTES, LOCAL_UNDER_WAY, LOCAL_UNDER_WAY};
         }
     for (int again = 0; again < LOCAL_TIMES && count && !status; again++) {
         status = banyan_probe_flows(s->gauge, s->flows, count, s->second, err);
@@ -176,6 +177,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
         flow->seconds = seconds;
         flow->under_way_bytes =
             sorted[0] > 0 ? under_way(s, fmin(UNEXPECTED * speeds[i], sorted[count - 1])) : FIRST_UNDER_WAY;
+        flow->segment_bytes = is_long ? fmax(flow->under_way_bytes / 4, MIN_SEGMENT) : flow->under_way_bytes;
         flow->max_bytes = fmax(is_long ? LONG_BYTES : 2 * flow_bytes, MAX_SEGMENTS * flow->under_way_bytes);
     }
 }
