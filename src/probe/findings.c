@@ -15,7 +15,8 @@ banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_co
                                          banyan_error *err)
 {
     size_t hosts = (size_t)host_count;
-    banyan_probe_findings f = {.rank_count = rank_count, .host_count = host_count, .rack_count = 1};
+    banyan_probe_findings f = {
+        .rank_count = rank_count, .host_count = host_count, .rack_count = 1, .odd_round = -1};
 
     f.host_of = banyan_alloc((size_t)rank_count, sizeof *f.host_of);
     f.names = banyan_alloc(hosts, sizeof *f.names);
@@ -52,6 +53,7 @@ void banyan_probe_findings_restart(banyan_probe_findings *f)
 {
     f->load_count = f->round_count = 0;
     f->rack_count = 1;
+    f->odd_round = -1;
     f->explained = 0;
     memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
     memset(f->rack_out, 0, (size_t)f->host_count * sizeof *f->rack_out);

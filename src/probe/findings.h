@@ -20,6 +20,7 @@ typedef struct {
 /* What a round was made for. */
 typedef enum {
     BANYAN_ROUND_EXPLORE, /* to see something at all */
+    BANYAN_ROUND_AGAIN,   /* one of these that nothing explains, again */
     BANYAN_ROUND_ACROSS,  /* all hosts that can send to another rack, */
     BANYAN_ROUND_WITHIN,  /* and all to their own: the same hosts without the trunk */
     BANYAN_ROUND_LONG     /* hosts in pairs, each in one flow, or one trunk, and nobody else, for longer */
@@ -27,8 +28,9 @@ typedef enum {
 
 typedef struct {
     banyan_round_kind kind;
-    uint64_t grouping; /* digest of the racks that it tests, and where it is for one trunk, its number */
-    int end;           /* its loads end here, and begin where the round before it ends */
+    uint64_t
+        grouping; /* digest of the racks that it tests, one trunk's number, or the round that it repeats */
+    int end;      /* its loads end here, and begin where the round before it ends */
 } banyan_probe_round;
 
 typedef struct {
@@ -48,7 +50,8 @@ typedef struct {
     int rack_count;
     int *rack_of;               /* by host */
     double *rack_out, *rack_in; /* by rack: its trunk; 0: none shows */
-    double explained;           /* of the speed that flows lacked, the share that the trunks explain: 0..1 */
+    int odd_round;    /* one to explore that they do not explain, and that was not repeated; -1: none */
+    double explained; /* of the speed that flows lacked, the share that the trunks explain: 0..1 */
 } banyan_probe_findings;
 
 banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,

@@ -11,9 +11,9 @@
  *
  * The rate is the median of means: what arrived is cut into segments, and of their rates the median counts. A
  * process or a system that is kept from its processor stalls a flow, and what was under way then arrives at
- * once: one segment too slow and one too fast, however long it took. Flows that share a link take turns at it;
- * a segment of as much as may be under way has all turns in it. (Nemirovsky and Yudin, "Problem Complexity
- * and Method Efficiency in Optimization", 1983.) */
+ * once: one segment too slow and one too fast, however long it took. Flows that share a link take turns; a
+ * segment of as much as may be under way has all turns in it. Where a flow is alone, segments are smaller.
+ * (Nemirovsky and Yudin, "Problem Complexity and Method Efficiency in Optimization", 1983.) */
 #include "probe/measure.h"
 
 #include <math.h>
@@ -32,6 +32,8 @@
 #define MAX_MARKS 96      /* of a flow's progress */
 #define WARM_SHARE 0.25   /* of its time until all others have begun, too, */
 #define END_SHARE 0.95    /* and from which some may have ended */
+#define MARKS_UNDER_WAY 4 /* in as much as may be under way */
+#define STALLS 0.5        /* times the usual rate: a flow that is slower was kept waiting */
 #define MIN_SEGMENTS 3    /* of fewer no median is better than the mean of all */
 #define TARGET_SEGMENTS 6 /* a flow goes on until it has that many, */
 #define MAX_STRETCH 4     /* but not for longer than this many times what was asked for */
@@ -46,7 +48,7 @@ struct banyan_probe_gauge {
 /* How long a flow is, how much of it is under way, and after how many blocks a receiver says so. */
 typedef struct {
     int64_t length_ns;
-    uint64_t max_bytes, under_way_bytes, segment_bytes;
+    uint64_t max_bytes, under_way_bytes;
     uint64_t ack_blocks;
 } pace;
 
@@ -60,7 +62,7 @@ typedef struct {
 } sending;
 
 typedef struct {
-    int peer, flow;
+    int peer, flow, is_alone;
     uint64_t bytes, acks; /* acks: given */
     uint64_t acks_begin;  /* of this stream before */
     size_t in_block;
@@ -260,11 +262,49 @@ static double rate_between(const receiving *r, int from, int to)
            fmax((double)(r->mark_ns[to] - r->mark_ns[from]), 1);
 }
 
-/* The median of the rates of segments; where there are too few, the mean of all that they are cut from. */
+static double median(double *values, int count)
+{
+    banyan_sort_doubles(values, (size_t)count);
+    return (values[count / 2] + values[(count - 1) / 2]) / 2;
+}
+
+/* The median of all segments from mark to mark; 0: hardly any is left but stalls and what was under way
+ * meanwhile, as where a fast flow waits for its hosts each time that much is sent. */
+static double rate_of_steady(const receiving *r, int begin, int end)
+{
+    double rates[MAX_MARKS], usual;
+    uint64_t late_until = 0;
+    int count = 0, steady = 0;
+
+    for (int i = begin; i < end; i++)
+        rates[count++] = rate_between(r, i, i + 1);
+    usual = count ? median(rates, count) : 0;
+    for (int i = begin; i < end; i++)
+        if (rate_between(r, i, i + 1) < STALLS * usual)
+            late_until = r->mark_bytes[i] + r->pace.under_way_bytes;
+        else
+            steady += r->mark_bytes[i] >= late_until;
+    return steady < MIN_SEGMENTS ? 0 : usual;
+}
+
+/* Segments of as much as may be under way; where they are too few, the mean of all that they are cut from. */
+static double rate_of_shared(const receiving *r, int begin, int end)
+{
+    double rates[MAX_MARKS];
+    int count = 0;
+
+    for (int i = begin + 1, last = begin; i <= end; i++)
+        if (r->mark_bytes[i] - r->mark_bytes[last] >= r->pace.under_way_bytes) {
+            rates[count++] = rate_between(r, last, i);
+            last = i;
+        }
+    return count < MIN_SEGMENTS ? rate_between(r, begin, end) : median(rates, count);
+}
+
 static double rate_of(const receiving *r)
 {
-    double whole_ns = (double)(r->end_ns - r->first_ns), rates[MAX_MARKS];
-    int begin = 0, end = r->marks - 1, count = 0;
+    double whole_ns = (double)(r->end_ns - r->first_ns), steady;
+    int begin = 0, end = r->marks - 1;
 
     while (begin < end && (double)(r->mark_ns[begin] - r->first_ns) < WARM_SHARE * whole_ns)
         begin++;
@@ -272,15 +312,8 @@ static double rate_of(const receiving *r)
         end--;
     if (begin >= end)
         return (double)r->bytes * 1e9 / fmax(whole_ns, 1);
-    for (int i = begin + 1, last = begin; i <= end; i++)
-        if (r->mark_bytes[i] - r->mark_bytes[last] >= r->pace.segment_bytes) {
-            rates[count++] = rate_between(r, last, i);
-            last = i;
-        }
-    if (count < MIN_SEGMENTS)
-        return rate_between(r, begin, end);
-    banyan_sort_doubles(rates, (size_t)count);
-    return (rates[count / 2] + rates[(count - 1) / 2]) / 2;
+    steady = r->is_alone ? rate_of_steady(r, begin, end) : 0;
+    return steady > 0 ? steady : rate_of_shared(r, begin, end);
 }
 
 /* Of frames with their headers, as links are described. */
@@ -391,8 +424,7 @@ static pace pace_of(const banyan_probe_flow *flow)
 {
     pace p = {.length_ns = (int64_t)(flow->seconds * 1e9),
               .max_bytes = (uint64_t)flow->max_bytes,
-              .under_way_bytes = (uint64_t)flow->under_way_bytes,
-              .segment_bytes = (uint64_t)flow->segment_bytes};
+              .under_way_bytes = (uint64_t)flow->under_way_bytes};
 
     p.ack_blocks = p.under_way_bytes / BLOCK_BYTES / 4;
     p.ack_blocks = p.ack_blocks ? p.ack_blocks : 1;
@@ -425,8 +457,9 @@ static banyan_status prepare(banyan_probe_gauge *gauge, const banyan_probe_flow 
             out->receives[out->receive_count++] =
                 (receiving){.peer = peer,
                             .flow = i,
+                            .is_alone = flows[i].is_alone,
                             .acks_begin = endpoint->transport->sent(endpoint, peer, ACKS),
-                            .apart_bytes = (uint64_t)flows[i].segment_bytes / 4,
+                            .apart_bytes = (uint64_t)flows[i].under_way_bytes / MARKS_UNDER_WAY,
                             .pace = pace_of(&flows[i])};
     }
     return status;

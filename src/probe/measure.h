@@ -10,7 +10,7 @@ typedef struct {
     int src, dst;              /* ranks */
     double seconds, max_bytes; /* it ends after about that long, or when so much has been sent */
     double under_way_bytes;    /* the most at a time */
-    double segment_bytes; /* of which the rate is a mean: what is under way where others use the same links */
+    int is_alone;              /* no other flow uses its links */
 } banyan_probe_flow;
 
 typedef struct banyan_probe_gauge banyan_probe_gauge;

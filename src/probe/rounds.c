@@ -27,7 +27,8 @@
 #define RANDOM_ORDERS 3
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
-#define MOST_TESTS 16
+#define MOST_TESTS 12
+#define MAX_AGAIN 2 /* rounds that are repeated */
 #define MAX_TRIES 4 /* of what has not been measured twice the same */
 #define SAME 0.95   /* of another rate: measured the same */
 #define AS_BEST 0.9 /* of the best: short flows are hardly measured better than that */
@@ -445,6 +446,23 @@ static int send_both_ways(const banyan_probe_findings *f, int *pairs)
     return 0;
 }
 
+/* A round that was disturbed is not explained by any racks, nor is the only one that fills the trunks. */
+static int repeat(const banyan_probe_findings *f, uint64_t *round, int *pairs)
+{
+    int first, count;
+
+    if (f->odd_round < 0 || count_kind(f, BANYAN_ROUND_AGAIN) >= MAX_AGAIN)
+        return 0;
+    *round = (uint64_t)f->odd_round;
+    first = banyan_probe_round_begin(f, f->odd_round);
+    count = f->rounds[f->odd_round].end - first;
+    for (int i = 0; i < count; i++) {
+        pairs[2 * i] = f->loads[first + i].src;
+        pairs[2 * i + 1] = f->loads[first + i].dst;
+    }
+    return count;
+}
+
 /* What is still in doubt of racks and hosts. */
 static banyan_status clear_doubts(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping,
                                   int *pairs, int *count, banyan_error *err)
@@ -454,6 +472,10 @@ static banyan_status clear_doubts(banyan_probe_findings *f, banyan_round_kind *k
     if (!status) {
         *kind = BANYAN_ROUND_LONG;
         status = take_long(f, pairs, count, err);
+    }
+    if (!status && !*count && f->host_count >= 4) {
+        *kind = BANYAN_ROUND_AGAIN;
+        *count = repeat(f, grouping, pairs);
     }
     if (!status && !*count && f->host_count >= 4)
         status = test(f, kind, grouping, pairs, count, err);

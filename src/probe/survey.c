@@ -39,7 +39,6 @@
 #define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
 #define FIRST_UNDER_WAY 65536.0
-#define MIN_SEGMENT 16384.0 /* more than what arrives at once: segments of packets that were joined */
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
 
@@ -67,8 +66,8 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
         for (int i = s->first[h]; i < s->first[h + 1] && s->first[h + 1] - s->first[h] > 1; i++) {
             int next = i + 1 < s->first[h + 1] ? i + 1 : s->first[h];
 
-            s->flows[count++] = (banyan_probe_flow){s->ranks[i], s->ranks[next],  LOCAL_S,
-                                                    LOCAL_BYTES, LOCAL_UNDER_WAY, LOCAL_UNDER_WAY};
+            s->flows[count++] =
+                (banyan_probe_flow){s->ranks[i], s->ranks[next], LOCAL_S, LOCAL_BYTES, LOCAL_UNDER_WAY, 0};
         }
     for (int again = 0; again < LOCAL_TIMES && count && !status; again++) {
         status = banyan_probe_flows(s->gauge, s->flows, count, s->second, err);
@@ -142,8 +141,8 @@ static double under_way(const banyan_survey *s, double bytes_per_s)
     return fmin(fmax(bytes_per_s * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
 }
 
-/* For how long all flows of a round are at work: enough for most, and for the slowest to be told from one that
- * is slower still. sorted: what they may reach. */
+/* For how long all flows of a round are at work: enough for most, and for the slowest to be told from one
+ * that is slower still. sorted: what they may reach. */
 static double choose_seconds(const banyan_survey *s, banyan_round_kind kind, double flow_bytes,
                              const double *sorted, int count)
 {
@@ -177,7 +176,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
         flow->seconds = seconds;
         flow->under_way_bytes =
             sorted[0] > 0 ? under_way(s, fmin(UNEXPECTED * speeds[i], sorted[count - 1])) : FIRST_UNDER_WAY;
-        flow->segment_bytes = is_long ? fmax(flow->under_way_bytes / 4, MIN_SEGMENT) : flow->under_way_bytes;
+        flow->is_alone = is_long;
         flow->max_bytes = fmax(is_long ? LONG_BYTES : 2 * flow_bytes, MAX_SEGMENTS * flow->under_way_bytes);
     }
 }
@@ -204,8 +203,7 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
         s->flows[i] =
             (banyan_probe_flow){.src = rank_of(s, s->pairs[2 * i]), .dst = rank_of(s, s->pairs[2 * i + 1])};
     set_pace(s, kind, grouping, count);
-    if (!s->findings.round_count) /* connections that are new, and processes that were asleep, are slow */
-        status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
+    status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
         status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
