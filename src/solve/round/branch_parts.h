@@ -45,6 +45,7 @@ typedef struct {
     int *open, open_count, *met, met_count;
     int *line, line_count; /* nodes that lost their arc, from the branch's top upwards; and their arcs */
     int *cut;
+    banyan_scratch memory;
 } banyan_branch_mover;
 
 static inline double banyan_branch_moves_weight(const banyan_branch_mover *g, int tree)

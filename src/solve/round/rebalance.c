@@ -48,15 +48,13 @@ typedef struct {
     double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
     banyan_lp *lp;   /* by which pairs were weighed last */
     banyan_work begin;
+    banyan_scratch memory;
 } rebalancer;
 
 static void rebalancer_fini(rebalancer *s)
 {
-    banyan_free(s->limit);
-    banyan_free(s->above);
-    banyan_free(s->weight);
-    banyan_free(s->learned);
     banyan_lp_destroy(s->lp);
+    banyan_scratch_free(&s->memory);
 }
 
 static void aim_at(rebalancer *s, double aim)
@@ -70,11 +68,11 @@ static banyan_status rebalancer_init(rebalancer *s, banyan_error *err)
 {
     size_t arcs = (size_t)s->graph->arc_count;
 
-    s->limit = banyan_alloc(arcs, sizeof(double));
-    s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
-    s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
-    s->learned = banyan_alloc(arcs, sizeof(double));
-    if (!s->limit || !s->above || !s->weight || !s->learned)
+    s->limit = banyan_scratch_take(&s->memory, arcs, sizeof(double));
+    s->above = banyan_scratch_take(&s->memory, (size_t)s->graph->node_count, sizeof(int));
+    s->weight = banyan_scratch_take(&s->memory, 2 * (size_t)s->pair_count, sizeof(double));
+    s->learned = banyan_scratch_take(&s->memory, arcs, sizeof(double));
+    if (s->memory.failed)
         return banyan_fail_memory(err);
     aim_at(s, s->problem->aim);
     return BANYAN_SUCCESS;

@@ -52,23 +52,16 @@ typedef struct {
     int *part, *level, *queue;
     int *root, root_count, turn;
     size_t weight_capacity;
+    banyan_scratch memory;
 } peeler;
 
 static void peeler_fini(peeler *p)
 {
     banyan_worst_partition_destroy(p->loads);
     banyan_spanning_destroy(p->spanning);
-    banyan_free(p->room);
-    banyan_free(p->after);
-    banyan_free(p->before);
-    banyan_free(p->tight);
     banyan_free(p->known);
     banyan_free(p->asked);
-    banyan_free(p->cost);
-    banyan_free(p->part);
-    banyan_free(p->level);
-    banyan_free(p->queue);
-    banyan_free(p->root);
+    banyan_scratch_free(&p->memory);
 }
 
 /* Hops from the root over cables that have room; returns the largest. */
@@ -218,19 +211,18 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     p->graph = graph;
     p->problem = problem;
     p->peel = peel;
-    p->room = banyan_alloc(arcs, sizeof(int64_t));
-    p->after = banyan_alloc(arcs, sizeof(int64_t));
-    p->before = banyan_alloc(arcs, sizeof(int64_t));
-    p->tight = banyan_alloc(arcs, sizeof(int64_t));
-    p->cost = banyan_alloc(arcs, sizeof(int64_t));
-    p->part = banyan_alloc(nodes, sizeof(int));
-    p->level = banyan_alloc(nodes, sizeof(int));
-    p->queue = banyan_alloc(nodes, sizeof(int));
-    p->root = banyan_alloc(nodes, sizeof(int));
-    if (!p->room || !p->after || !p->before || !p->tight || !p->cost || !p->part || !p->level || !p->queue ||
-        !p->root)
-        return banyan_fail_memory(err);
-    status = banyan_worst_partition_create(graph, &p->loads, err);
+    p->room = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->after = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->before = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->tight = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->cost = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->part = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->level = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->queue = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->root = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    status = banyan_scratch_check(&p->memory, err);
+    if (!status)
+        status = banyan_worst_partition_create(graph, &p->loads, err);
     if (!status)
         status = banyan_spanning_create(graph, &p->spanning, err);
     if (!status)
