@@ -199,7 +199,7 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
     for (int i = 0; i < d->x_count && !d->has_parts; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
     list_roots(d);
-    status = banyan_graph_make_flow(d->graph, 1, &d->flow, err);
+    status = banyan_graph_make_flow(d->graph, &d->flow, err);
     return status ? status : make_program(d, err);
 }
 
@@ -450,12 +450,6 @@ static void hand_over(banyan_divider *d, banyan_split *out)
         mix(d, 1);
         keep(d);
     }
-    for (int i = 0; i < d->graph->arc_count; i++) {
-        double summed = d->has_parts ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
-
-        out->sent[i] = d->unit * d->good_x[i];
-        out->summed[i] = d->unit * fmax(0, summed);
-    }
     for (int v = 0; v < d->graph->node_count; v++)
         out->root[v] = d->unit * d->good_root[v];
     out->total = d->good * d->unit;
@@ -469,10 +463,8 @@ banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, ban
 
     memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
-    out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
-    out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);
     out->root = banyan_alloc((size_t)graph->node_count, sizeof *out->root);
-    if (!status && (!out->price || !out->sent || !out->summed || !out->root))
+    if (!status && (!out->price || !out->root))
         status = banyan_fail_memory(err);
     if (!status)
         status = first_cuts(&d, err);
@@ -591,8 +583,6 @@ void banyan_split_proof_fini(banyan_split_proof *proof)
 
 void banyan_split_fini(banyan_split *division)
 {
-    banyan_free(division->sent);
-    banyan_free(division->summed);
     banyan_free(division->root);
     banyan_free(division->price);
     memset(division, 0, sizeof *division);

@@ -85,13 +85,8 @@ static void find_service(banyan_hub_choice *c)
         }
     for (int v = 0; v < graph->node_count; v++)
         for (int d = 0; d < 2 && adds(c, v); d++) {
-            const int *first = d ? graph->out_first : graph->in_first,
-                      *arcs = d ? graph->out_arc : graph->in_arc;
-            double width = 0;
+            double width = fmax(0, (double)banyan_graph_width(graph, v, d) - (is_active(c, v) ? c->rate : 0));
 
-            for (int i = first[v]; i < first[v + 1]; i++)
-                width += (double)graph->arcs[arcs[i]].capacity;
-            width = fmax(0, width - (is_active(c, v) ? c->rate : 0));
             c->service[2 * v + d] = width;
             c->all[d][c->group[v]] += width;
             c->idle[d][c->group[v]] += is_active(c, v) ? 0 : width;

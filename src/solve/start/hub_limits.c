@@ -57,19 +57,15 @@ int banyan_hub_pairs_blocks(const banyan_graph *graph, int s)
     return outer[0] > 0 && (outer[0] < NON_BLOCKING * inner[1] || outer[1] < NON_BLOCKING * inner[0]);
 }
 
-/* Widths of all active and of all idle workers' links, in or out (d), and of the widest idle one. */
-static void add_widths(const banyan_graph *graph, int d, double *active, double *idle, double *widest)
+/* Widths of all active and of all idle workers' links, out (is_out) or in, and of the widest idle one. */
+static void add_widths(const banyan_graph *graph, int is_out, double *active, double *idle, double *widest)
 {
-    const int *first = d ? graph->out_first : graph->in_first, *arcs = d ? graph->out_arc : graph->in_arc;
-
     *active = *idle = 0;
     for (int v = 0; v < graph->node_count; v++) {
-        double width = 0;
+        double width = (double)banyan_graph_width(graph, v, is_out);
 
         if (!(graph->role[v] & BANYAN_NODE_ADDS))
             continue;
-        for (int i = first[v]; i < first[v + 1]; i++)
-            width += (double)graph->arcs[arcs[i]].capacity;
         *(graph->role[v] & BANYAN_NODE_ACTIVE ? active : idle) += width;
         *widest = graph->role[v] & BANYAN_NODE_ACTIVE ? *widest : fmax(*widest, width);
     }
