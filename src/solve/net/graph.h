@@ -73,6 +73,15 @@ static inline int banyan_graph_find_top(int *top, int v)
     return v;
 }
 
+/* Who stands for a stands for b, too, and is the lower one of both. 0: it was so. */
+static inline int banyan_graph_join_tops(int *top, int a, int b)
+{
+    a = banyan_graph_find_top(top, a);
+    b = banyan_graph_find_top(top, b);
+    top[a > b ? a : b] = a > b ? b : a;
+    return a != b;
+}
+
 /* Whether some arc leaves or enters the node. */
 static inline int banyan_graph_is_joined(const banyan_graph *graph, int v)
 {
