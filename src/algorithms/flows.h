@@ -69,6 +69,9 @@ banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topol
 banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology *topology,
                                 double *bytes_per_s, banyan_error *err);
 
+/* The heaviest flow's part of the vector. */
+double banyan_flows_heaviest_share(const banyan_flows *flows);
+
 int banyan_flows_depth(const banyan_flows *flows);
 
 /* Cuts the vector by weights (all-gather and reduce-scatter: the part of each rank by the weights of its

@@ -92,18 +92,6 @@ static int is_on_cables(const banyan_flows *flows)
     return 1;
 }
 
-/* The largest share of a tree. */
-static double largest_share(const banyan_flows *flows)
-{
-    double largest = 0, total = 0;
-
-    for (size_t f = 0; f < flows->flow_count; f++) {
-        total += flows->flows[f].weight;
-        largest = fmax(largest, flows->flows[f].weight);
-    }
-    return largest / total;
-}
-
 /* The rate of the narrowest link of some hops. */
 static double find_narrowest(const banyan_flows *flows, const banyan_topology *topology, size_t first,
                              size_t end)
@@ -144,7 +132,8 @@ static banyan_status count_slices(const banyan_flows *flows, const banyan_topolo
     if (status)
         return status;
     best = sqrt((rounds - 1) * bytes / bytes_per_s / latency_s);
-    *out = (int)fmax(1, fmin(fmin(most, best), floor(bytes * largest_share(flows) / LEAST_SLICE_BYTES)));
+    *out = (int)fmax(
+        1, fmin(fmin(most, best), floor(bytes * banyan_flows_heaviest_share(flows) / LEAST_SLICE_BYTES)));
     return BANYAN_SUCCESS;
 }
 
@@ -265,7 +254,7 @@ static banyan_status time_packed(const banyan_problem *problem, const banyan_sch
 
 static int count_sent_slices(const banyan_problem *problem, const banyan_flows *flows)
 {
-    return (int)fmin(INT_MAX, ceil((double)problem->bytes * largest_share(flows) / SENT_BYTES));
+    return (int)fmin(INT_MAX, ceil((double)problem->bytes * banyan_flows_heaviest_share(flows) / SENT_BYTES));
 }
 
 /* Whether the flows reach what the narrowest of their hops lets through: behind a slow cable one tree may do
