@@ -39,9 +39,9 @@
 #define MANY_SHARE 0.9995 /* of the bound that many trees should reach */
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
-#define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
+#define MORE_HOPS 8       /* factor on the additional depth that is allowed whenever trees fall short */
 #define DEEP_GAIN 0.05    /* gain that deep trees must bring: filling may take that share, as in forest.c */
-#define TRIES 10          /* of which about one moves an edge */
+#define TRIES 10          /* attempts per edge and node that moves may need: about one in ten succeeds */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how

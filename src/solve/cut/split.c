@@ -37,11 +37,11 @@
 #include "solve/pack/pair_columns.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
-#define CHECKED 1e-11         /* share by which a check, or what a cut carries, may fall short */
-#define PREMIUM 4             /* on prices that are not given */
-#define PATIENCE 20           /* rounds in which a bound does not fall: it is the least then, most likely; */
-#define MUCH_PATIENCE 30      /* and where it is checked, */
-#define MOST_ROUNDS 2000
+#define CHECK_TOLERANCE 1e-11 /* share by which a check, or what a cut carries, may fall short */
+#define PREMIUM 4             /* factor on prices that are not given */
+#define PATIENCE 20       /* rounds without a lower bound after which the bound is most likely the least */
+#define CHECK_PATIENCE 30 /* the same where prices are checked */
+#define MAX_ROUNDS 2000   /* rounds at most */
 
 static void divider_fini(banyan_divider *d)
 {
@@ -305,7 +305,7 @@ static banyan_status find_cuts(banyan_divider *d, int *lacking, banyan_error *er
 
             set_flow(d, leaving);
             if ((double)banyan_flow_run(d->flow, d->graph->active[i], d->graph->node_count, total) >=
-                (1 - CHECKED) * (double)total)
+                (1 - CHECK_TOLERANCE) * (double)total)
                 continue;
             cut = next_cut(d);
             if (!cut)
@@ -366,7 +366,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int patience,
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value > enough &&
-           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < MOST_ROUNDS &&
+           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < MAX_ROUNDS &&
            idle < patience && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         int lacking = 0;
         size_t before = d->cut_count;
@@ -508,7 +508,7 @@ static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_
     if (!status)
         status = first_cuts(d, err);
     if (!status)
-        status = close_in(d, CHECKED, MUCH_PATIENCE,
+        status = close_in(d, CHECK_TOLERANCE, CHECK_PATIENCE,
                           hoped > 0 ? (double)value / (double)hoped / d->unit * (1 + BANYAN_EXACTLY_SAME) : 0,
                           &division, err);
     return status;

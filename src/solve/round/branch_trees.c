@@ -6,10 +6,11 @@
 
 #include "solve/round/branch_parts.h"
 
-#define STEEP 10         /* doublings of the price between an empty arc and a full one, */
-#define FIRM_STEEP 200   /* and where nearly all limits are held */
-#define PROOF 0.3        /* of the proof's price beside that of a full arc, however little it bears */
-#define KEPT 0.75        /* power of what prices have learned before: the rest is forgotten */
+#define STEEP 10       /* doublings of the price between an empty arc and a full one */
+#define FIRM_STEEP 200 /* the same where nearly all arcs keep to their limits already */
+/* weight of the proof's price beside that of a full arc, however little the arc bears */
+#define PROOF 0.3
+#define KEPT 0.75 /* power to which learned prices are raised for the next time: the rest is forgotten */
 #define MOST_BY_TREE 300 /* doublings by one tree alone, so that sums are still numbers */
 
 void banyan_branch_mover_fini(banyan_branch_mover *g)

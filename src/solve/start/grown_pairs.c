@@ -27,7 +27,8 @@
 #define FLOOR 0.1 /* of a full arc's congestion, for every arc */
 #define FALL 0.97 /* of a pair's weight is the next one's: weights of many sizes fill links better */
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
-#define MOST 3    /* times full, and more, is all the same: prices stay finite */
+/* load of an arc in multiples of its capacity up to which the price grows: prices stay finite */
+#define MAX_LOAD 3
 #define PROOF 0.5 /* share of the proof's prices */
 #define HOP 3     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
@@ -122,7 +123,7 @@ static double congestion(const grower *g, int arc, double weight)
     double capacity = (double)g->graph->arcs[arc].capacity, left = 1 - g->done / g->all,
            full = (g->load[arc] + weight + left * g->needed[arc]) / capacity;
 
-    return (FLOOR + exp2(STEEP * (fmin(full, MOST) - 1))) / capacity;
+    return (FLOOR + exp2(STEEP * (fmin(full, MAX_LOAD) - 1))) / capacity;
 }
 
 static void set_price(grower *g, int arc, double congestion)
