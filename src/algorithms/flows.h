@@ -7,6 +7,9 @@
 #include "algorithms/algorithms.h"
 #include "solve/net/trees.h"
 
+/* What executor and simulator cut messages into when nobody says how large they are. */
+#define BANYAN_FLOW_SLICE_BYTES 131072.0
+
 /* One hop between nodes that hold data, over these links in order. */
 typedef struct {
     int src, dst;

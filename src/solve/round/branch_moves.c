@@ -217,7 +217,7 @@ static void try_branch(banyan_branch_mover *g, int top, int everywhere)
 
     if (!(everywhere && g->below[top]) && !has_cheaper(g, top))
         return;
-    cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
+    cost = cut_off(g, top) * (1 - BANYAN_MIN_MOVE_GAIN);
     below = list_branch(g, top);
     g->visits += g->branch_count;
     end = find_end(g, everywhere, g->problem->depth_limit - below, cost);

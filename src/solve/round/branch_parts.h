@@ -7,8 +7,8 @@
 
 #include "solve/round/branch_moves.h"
 
-#define BANYAN_GRAFT_LEAST_GAIN 1e-3 /* of the old way's price */
-#define BANYAN_GRAFT_MOST 600        /* doublings, so that sums are still numbers */
+/* Doublings of a price at most, so that sums are still numbers. */
+#define BANYAN_GRAFT_MOST 600
 
 /* In the place of the arc above a node: it has none, or is not in the tree. */
 enum { BANYAN_GRAFT_ROOT = -1, BANYAN_GRAFT_OUTSIDE = -2 };

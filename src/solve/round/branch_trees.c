@@ -11,7 +11,8 @@
 /* weight of the proof's price beside that of a full arc, however little the arc bears */
 #define PROOF 0.3
 #define KEPT 0.75 /* power to which learned prices are raised for the next time: the rest is forgotten */
-#define MOST_BY_TREE 300 /* doublings by one tree alone, so that sums are still numbers */
+/* doublings of a price by one tree alone: the other half is for the rest of the load */
+#define MAX_BY_TREE (BANYAN_GRAFT_MOST / 2)
 
 void banyan_branch_mover_fini(banyan_branch_mover *g)
 {
@@ -37,7 +38,7 @@ static void set_base(banyan_branch_mover *g)
         g->full[i] = exp2(-g->steep);
         for (int t = 0; t < g->tree_count; t += 2)
             g->growth[t / 2 * g->graph->arc_count + i] =
-                exp2(fmin(MOST_BY_TREE, g->steep * banyan_branch_moves_weight(g, t) / limit[i])) - 1;
+                exp2(fmin(MAX_BY_TREE, g->steep * banyan_branch_moves_weight(g, t) / limit[i])) - 1;
     }
 }
 
