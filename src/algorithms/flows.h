@@ -7,6 +7,9 @@
 #include "algorithms/algorithms.h"
 #include "solve/net/trees.h"
 
+/* What executor and simulator cut messages into when nobody says how large they are. */
+#define BANYAN_FLOW_SLICE_BYTES 131072.0
+
 /* One hop between nodes that hold data, over these links in order. */
 typedef struct {
     int src, dst;
@@ -68,6 +71,9 @@ banyan_status banyan_flows_fit(banyan_flows *flows, const banyan_topology *topol
  * load. */
 banyan_status banyan_flows_rate(const banyan_flows *flows, const banyan_topology *topology,
                                 double *bytes_per_s, banyan_error *err);
+
+/* The heaviest flow's part of the vector. */
+double banyan_flows_heaviest_share(const banyan_flows *flows);
 
 int banyan_flows_depth(const banyan_flows *flows);
 

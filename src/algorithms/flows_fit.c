@@ -13,12 +13,11 @@
 #include "algorithms/flows.h"
 #include "core/alloc.h"
 
-#define SLICE_BYTES 131072.0 /* what executor and simulator cut transfers into */
 #define HANDLING 0.0625      /* of a hop's latency, for each further message on a link */
 #define FEWER_FLOWS_TIME 0.9 /* to do without some of them where their rate decides */
 #define RATE_SHARE 0.5       /* of the time, beyond which the rate decides, not the latency */
 
-static double heaviest_share(const banyan_flows *flows)
+double banyan_flows_heaviest_share(const banyan_flows *flows)
 {
     double total = 0, heaviest = 0;
 
@@ -82,7 +81,7 @@ static banyan_status predict(const banyan_flows *flows, const banyan_topology *t
                              int *uses, double *seconds, int *by_rate, banyan_error *err)
 {
     double rate, hops = 2.0 * banyan_flows_depth(flows), latency_s = 0;
-    double slice = fmin(SLICE_BYTES, heaviest_share(flows) * (double)bytes);
+    double slice = fmin(BANYAN_FLOW_SLICE_BYTES, banyan_flows_heaviest_share(flows) * (double)bytes);
     banyan_status status = banyan_flows_rate(flows, topology, &rate, err);
 
     if (!status) {

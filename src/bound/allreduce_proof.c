@@ -139,16 +139,12 @@ static banyan_status least_cost_of_joined(const banyan_graph *graph, const int64
                                           banyan_wide *out, banyan_error *err)
 {
     banyan_contraction joined;
-    int64_t *least = NULL;
     banyan_status status = banyan_contract(graph, price, 1, &joined, err);
 
-    if (!status && (!joined.graph || joined.graph->active_count < 2)) {
+    if (!status && joined.graph && joined.graph->active_count > 1)
+        status = least_cost_of_merged(joined.graph, joined.price, hoped, out, err);
+    else if (!status)
         status = least_cost(graph, price, hoped, out, err);
-    } else if (!status) {
-        least = banyan_contraction_price(&joined, graph, price);
-        status = least ? least_cost_of_merged(joined.graph, least, hoped, out, err) : banyan_fail_memory(err);
-    }
-    banyan_free(least);
     banyan_contraction_fini(&joined);
     return status;
 }

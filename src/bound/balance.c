@@ -90,16 +90,9 @@ int banyan_balance_branches(const banyan_graph *graph, int towards)
 
 int banyan_balance_is_needed(const banyan_graph *graph)
 {
-    for (int v = 0; v < graph->node_count; v++) {
-        int64_t surplus = 0;
-
-        for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
-            surplus -= graph->arcs[graph->out_arc[i]].capacity;
-        for (int i = graph->in_first[v]; i < graph->in_first[v + 1]; i++)
-            surplus += graph->arcs[graph->in_arc[i]].capacity;
-        if (surplus && is_idle(graph, v))
+    for (int v = 0; v < graph->node_count; v++)
+        if (is_idle(graph, v) && banyan_graph_width(graph, v, 0) != banyan_graph_width(graph, v, 1))
             return 1;
-    }
     return 0;
 }
 
@@ -196,7 +189,7 @@ static banyan_status program_init(program *p, double cut, banyan_error *err)
     p->point = banyan_scratch_take(&p->memory, arcs, sizeof *p->point);
     status = banyan_scratch_check(&p->memory, err);
     if (!status)
-        status = banyan_graph_make_flow(p->graph, 1, &p->flow, err);
+        status = banyan_graph_make_flow(p->graph, &p->flow, err);
     if (!status) {
         upper[arcs] = p->worth;
         status = banyan_lp_create(p->graph->arc_count + 1, NULL, upper, &p->lp, err);

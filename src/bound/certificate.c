@@ -107,10 +107,7 @@ static void list_links(banyan_text *text, const way_index *index, int count)
 
         if (!c->price[i] || is_second_way(index, i))
             continue;
-        banyan_text_add(text, "%s%s%s%s",
-                        named == 0           ? ""
-                        : named + 1 == count ? " and "
-                                             : ", ",
+        banyan_text_add(text, "%s%s%s%s", banyan_text_separator(named, count),
                         banyan_topology_node_name(topology, link->src), is_both_ways(index, i) ? "-" : "->",
                         banyan_topology_node_name(topology, link->dst));
         if (c->kind == BANYAN_CERTIFICATE_PRICES)

@@ -24,25 +24,11 @@
 
 typedef struct {
     const banyan_graph *graph;
-    banyan_flow *flow; /* arcs, then source -> each active */
-    int towards, source;
+    banyan_flow *flow; /* arcs, then source -> each node */
+    int towards;
     banyan_fraction guess;
     unsigned char *inside;
 } search;
-
-static banyan_status make_flow(search *s, banyan_error *err)
-{
-    const banyan_graph *graph = s->graph;
-    banyan_status status =
-        banyan_flow_create(graph->node_count + 1, graph->arc_count + graph->active_count, &s->flow, err);
-
-    for (int i = 0; !status && i < graph->arc_count; i++)
-        banyan_flow_join(s->flow, s->towards ? graph->arcs[i].dst : graph->arcs[i].src,
-                         s->towards ? graph->arcs[i].src : graph->arcs[i].dst);
-    for (int i = 0; !status && i < graph->active_count; i++)
-        banyan_flow_join(s->flow, s->source, graph->active[i]);
-    return status;
-}
 
 /* Does all of it reach t? If not, the guess becomes the cut's quotient. */
 static int is_content(search *s, int t)
@@ -51,11 +37,14 @@ static int is_content(search *s, int t)
     int64_t wanted = s->guess.num * graph->active_count, crossing = 0;
     int inside = 0;
 
-    for (int i = 0; i < graph->arc_count; i++)
-        banyan_flow_set(s->flow, i, graph->arcs[i].capacity * s->guess.den, 0);
+    for (int i = 0; i < graph->arc_count; i++) {
+        int64_t room = graph->arcs[i].capacity * s->guess.den;
+
+        banyan_flow_set(s->flow, i, s->towards ? 0 : room, s->towards ? room : 0);
+    }
     for (int i = 0; i < graph->active_count; i++)
-        banyan_flow_set(s->flow, graph->arc_count + i, s->guess.num, 0);
-    if (banyan_flow_run(s->flow, s->source, t, wanted) == wanted)
+        banyan_flow_set(s->flow, graph->arc_count + graph->active[i], s->guess.num, 0);
+    if (banyan_flow_run(s->flow, graph->node_count, t, wanted) == wanted)
         return 1;
     for (int v = 0; v < graph->node_count; v++)
         s->inside[v] = (unsigned char)banyan_flow_reaches(s->flow, v);
@@ -79,14 +68,9 @@ static void guess_from_workers(search *s)
 
     for (int i = 0; i < graph->active_count; i++) {
         int v = graph->active[i];
-        const int *first = s->towards ? graph->out_first : graph->in_first;
-        const int *arc = s->towards ? graph->out_arc : graph->in_arc;
-        int64_t room = 0;
-        banyan_fraction guess;
+        banyan_fraction guess =
+            banyan_fraction_make(banyan_graph_width(graph, v, s->towards), graph->active_count - 1);
 
-        for (int j = first[v]; j < first[v + 1]; j++)
-            room += graph->arcs[arc[j]].capacity;
-        guess = banyan_fraction_make(room, graph->active_count - 1);
         if (i == 0 || banyan_fraction_compare(guess, s->guess) < 0) {
             s->guess = guess;
             memset(s->inside, 1, (size_t)graph->node_count);
@@ -99,9 +83,8 @@ banyan_status banyan_gather_rate(const banyan_graph *graph, int towards, banyan_
                                  unsigned char *inside, banyan_error *err)
 {
     unsigned char *own = banyan_alloc((size_t)graph->node_count, 1);
-    search s = {
-        .graph = graph, .towards = towards, .source = graph->node_count, .inside = inside ? inside : own};
-    banyan_status status = own ? make_flow(&s, err) : banyan_fail_memory(err);
+    search s = {.graph = graph, .towards = towards, .inside = inside ? inside : own};
+    banyan_status status = own ? banyan_graph_make_flow(graph, &s.flow, err) : banyan_fail_memory(err);
 
     if (!status) {
         guess_from_workers(&s);

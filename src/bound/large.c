@@ -66,13 +66,6 @@ static void part_all(partitions *p)
         p->part[v] = v;
 }
 
-static void join(partitions *p, int a, int b)
-{
-    a = banyan_graph_find_top(p->part, a);
-    b = banyan_graph_find_top(p->part, b);
-    p->part[a > b ? a : b] = a > b ? b : a;
-}
-
 static void note(int *neighbour, int other)
 {
     *neighbour = *neighbour == -1 || *neighbour == other ? other : -2;
@@ -116,7 +109,7 @@ static int fold(partitions *p)
 
     for (int v = 0; v < count; v++)
         if (p->part[v] == v && p->neighbour[v] >= 0 && p->neighbour[p->neighbour[v]] != v) {
-            join(p, v, p->neighbour[v]);
+            banyan_graph_join_tops(p->part, v, p->neighbour[v]);
             folded = 1;
         }
     return folded;
@@ -157,7 +150,7 @@ static banyan_status judge_widths(partitions *p, banyan_error *err)
         part_all(p);
         for (int i = 0; i < graph->arc_count; i++)
             if (graph->arcs[i].capacity >= width[k])
-                join(p, graph->arcs[i].src, graph->arcs[i].dst);
+                banyan_graph_join_tops(p->part, graph->arcs[i].src, graph->arcs[i].dst);
         status = judge_folds(p, err);
     }
     banyan_free(width);
@@ -171,7 +164,7 @@ static banyan_status judge_idle(partitions *p, banyan_error *err)
     part_all(p);
     for (int i = 0; i < graph->arc_count; i++)
         if (!((graph->role[graph->arcs[i].src] | graph->role[graph->arcs[i].dst]) & BANYAN_NODE_ACTIVE))
-            join(p, graph->arcs[i].src, graph->arcs[i].dst);
+            banyan_graph_join_tops(p->part, graph->arcs[i].src, graph->arcs[i].dst);
     return judge_folds(p, err);
 }
 
@@ -189,7 +182,7 @@ static banyan_status judge_hosts(partitions *p, banyan_error *err)
     for (int i = 0; i < graph->arc_count; i++)
         if (host_of(p, graph->arcs[i].src) >= 0 &&
             host_of(p, graph->arcs[i].src) == host_of(p, graph->arcs[i].dst))
-            join(p, graph->arcs[i].src, graph->arcs[i].dst);
+            banyan_graph_join_tops(p->part, graph->arcs[i].src, graph->arcs[i].dst);
     return judge_folds(p, err);
 }
 
@@ -275,16 +268,12 @@ static banyan_status cost_of_joined(const banyan_graph *graph, const int64_t *pr
                                     banyan_error *err)
 {
     banyan_contraction joined;
-    int64_t *least = NULL;
     banyan_status status = banyan_contract(graph, price, 1, &joined, err);
 
-    if (!status && (!joined.graph || joined.graph->active_count < 2)) {
+    if (!status && joined.graph && joined.graph->active_count > 1)
+        status = cost_of_trees(joined.graph, joined.price, out, err);
+    else if (!status)
         status = cost_of_trees(graph, price, out, err);
-    } else if (!status) {
-        least = banyan_contraction_price(&joined, graph, price);
-        status = least ? cost_of_trees(joined.graph, least, out, err) : banyan_fail_memory(err);
-    }
-    banyan_free(least);
     banyan_contraction_fini(&joined);
     return status;
 }

@@ -16,12 +16,17 @@
 #include "solve/net/tolerance.h"
 #include "solve/pack/pair_columns.h"
 
+static const char *const stage_names[] = {"pipelined", "sequential", "overlap"};
+
+const char *banyan_stages_name(banyan_stages stages)
+{
+    return stage_names[stages];
+}
+
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err)
 {
-    static const char *const names[] = {"pipelined", "sequential", "overlap"};
-
     for (int i = 0; i < 3; i++)
-        if (strcmp(text, names[i]) == 0) {
+        if (strcmp(text, stage_names[i]) == 0) {
             *out = (banyan_stages)i;
             return BANYAN_SUCCESS;
         }

@@ -28,6 +28,7 @@ banyan_status banyan_staged_prove(const banyan_graph *graph, banyan_stages stage
                                   double *value, int *proven, banyan_error *err);
 
 /* Stages by name: pipelined, sequential, overlap. */
+const char *banyan_stages_name(banyan_stages stages);
 banyan_status banyan_stages_parse(const char *text, banyan_stages *out, banyan_error *err);
 
 #endif

@@ -15,8 +15,6 @@
 
 #define NAMED_LINKS 4 /* before the rest is only counted */
 
-static const char *const stage_names[] = {"pipelined", "sequential", "overlap"};
-
 static void write_prices(banyan_text *text, const char *name, const banyan_graph *graph, const int64_t *price)
 {
     int written = 0;
@@ -61,7 +59,7 @@ banyan_status banyan_staged_format(const banyan_staged_question *question, const
         &text,
         ", \"stages\": \"%s\", \"sum_of_chi_bytes_per_s\": %.17g, \"bytes_per_s\": %.17g, \"bytes\": %.17g, "
         "\"seconds\": %.17g, \"proven\": %s, \"prices_of_stages\":",
-        stage_names[question->stages], chi, rate, question->bytes, question->bytes / rate,
+        banyan_stages_name(question->stages), chi, rate, question->bytes, question->bytes / rate,
         staged->proven ? "true" : "false");
     write_certificate(&text, question, graph, staged);
     banyan_text_add(&text, ", \"certificate\":");
@@ -83,10 +81,7 @@ static int list_links(banyan_text *text, const banyan_topology *topology, const 
     banyan_text_add(text, count == 1 ? "link " : count ? "links " : "");
     for (int i = 0; i < graph->arc_count && named < NAMED_LINKS; i++)
         if (price[i]) {
-            banyan_text_add(text, "%s%s",
-                            named == 0           ? ""
-                            : named + 1 == count ? " and "
-                                                 : ", ",
+            banyan_text_add(text, "%s%s", banyan_text_separator(named, count),
                             banyan_topology_link_name(topology, graph->arcs[i].link, name, sizeof name));
             if (price[i] > 1)
                 banyan_text_add(text, " (counted %" PRId64 " times)", price[i]);

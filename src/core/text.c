@@ -99,6 +99,11 @@ void banyan_text_add_number(banyan_text *text, double value)
     banyan_text_add(text, "%s", digits);
 }
 
+const char *banyan_text_separator(int i, int count)
+{
+    return i == 0 ? "" : i + 1 == count ? " and " : ", ";
+}
+
 void banyan_text_add_xml(banyan_text *text, const char *string)
 {
     for (const char *c = string; *c; c++) {

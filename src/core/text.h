@@ -30,6 +30,9 @@ void banyan_text_add_number(banyan_text *text, double value);
 /* Appends ,"name":[...] with the indices of the flags that are set. */
 void banyan_text_add_json_set(banyan_text *text, const char *name, const char *flags, int size);
 
+/* What stands before item i of count in a sentence: nothing, ", " or " and ". */
+const char *banyan_text_separator(int i, int count);
+
 /* Appends the string with &, <, >, and quotes made safe for XML, SVG and HTML. */
 void banyan_text_add_xml(banyan_text *text, const char *string);
 

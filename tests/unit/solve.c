@@ -97,7 +97,7 @@ TEST(the_largest_flow_is_the_smallest_cut)
         unsigned side = 0;
         banyan_flow *flow;
 
-        assert_int_equal(banyan_graph_make_flow(graph, 0, &flow, NULL), BANYAN_SUCCESS);
+        assert_int_equal(banyan_graph_make_flow(graph, &flow, NULL), BANYAN_SUCCESS);
         for (int i = 0; i < graph->arc_count; i++)
             banyan_flow_set(flow, i, graph->arcs[i].capacity, 0);
         found = banyan_flow_run(flow, 0, 6, INT64_MAX / 4);

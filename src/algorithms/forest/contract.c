@@ -17,10 +17,11 @@
 #include "core/scratch.h"
 #include "solve/start/pair_tools.h"
 
-#define STEP 64.0      /* what an arc costs that bears little */
-#define BUSY 0.8       /* of its capacity: from there on the price grows, */
-#define STEEPNESS 80.0 /* and doubles so often up to a full one, */
-#define STEEPEST 30.0  /* but no further */
+#define STEP 64.0 /* price of an arc that bears little */
+#define BUSY 0.8  /* share of its capacity from which on an arc's price grows */
+/* doublings of the price for each time its capacity that an arc bears beyond that */
+#define STEEPNESS 80.0
+#define MAX_DOUBLINGS 30.0 /* doublings of the price at most */
 
 enum { OUTSIDE, MEMBER, END, REACHED };
 
@@ -100,7 +101,7 @@ static int64_t price_of(const layer *l, int arc, double weight)
 {
     double share = (l->load[arc] + weight) / (double)l->graph->arcs[arc].capacity;
 
-    return (int64_t)(STEP * (1 + exp2(fmin(STEEPEST, STEEPNESS * (share - BUSY)))));
+    return (int64_t)(STEP * (1 + exp2(fmin(MAX_DOUBLINGS, STEEPNESS * (share - BUSY)))));
 }
 
 static void offer(layer *l, int v, int64_t far, int via)

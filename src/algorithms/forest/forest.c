@@ -61,13 +61,11 @@ static banyan_status applies(const banyan_problem *problem, banyan_error *err)
 }
 
 #define OPEN_BYTES ((size_t)256 << 20) /* beyond it the size is left open */
-#define SENT_BYTES 131072.0            /* what a sender cuts messages to by itself */
 #define LEAST_SLICE_BYTES 2048.0       /* what we cut them to on cables, at most: some packets */
 #define LEAST_LATENCY_S 1e-9           /* of a hop, where none is known */
 #define CLOSE 0.01                     /* closer than that, the number of messages decides */
 #define LEAST_GAIN 0.003               /* of grown trees over others that are tried before */
 #define FILLING_SLICES 64              /* of a tree, by which filling is judged */
-#define MOST_FILLING 0.05              /* of the time that everything takes */
 enum { MOST_GROWN = 256, MOST_SLICES = 128, MOST_TRANSFERS = 65536 };
 
 typedef enum { TREES_AUTO, TREES_PACKED, TREES_GROWN } tree_choice;
@@ -96,18 +94,6 @@ static int is_on_cables(const banyan_flows *flows)
         if (flows->hops[i].link_count != 1)
             return 0;
     return 1;
-}
-
-/* The largest share of a tree. */
-static double largest_share(const banyan_flows *flows)
-{
-    double largest = 0, total = 0;
-
-    for (size_t f = 0; f < flows->flow_count; f++) {
-        total += flows->flows[f].weight;
-        largest = fmax(largest, flows->flows[f].weight);
-    }
-    return largest / total;
 }
 
 /* The rate of the narrowest link of some hops. */
@@ -150,7 +136,8 @@ static banyan_status count_slices(const banyan_flows *flows, const banyan_topolo
     if (status)
         return status;
     best = sqrt((rounds - 1) * bytes / bytes_per_s / latency_s);
-    *out = (int)fmax(1, fmin(fmin(most, best), floor(bytes * largest_share(flows) / LEAST_SLICE_BYTES)));
+    *out = (int)fmax(
+        1, fmin(fmin(most, best), floor(bytes * banyan_flows_heaviest_share(flows) / LEAST_SLICE_BYTES)));
     return BANYAN_SUCCESS;
 }
 
@@ -271,7 +258,8 @@ static banyan_status time_packed(const banyan_problem *problem, const banyan_sch
 
 static int count_sent_slices(const banyan_problem *problem, const banyan_flows *flows)
 {
-    return (int)fmin(INT_MAX, ceil((double)problem->bytes * largest_share(flows) / SENT_BYTES));
+    return (int)fmin(
+        INT_MAX, ceil((double)problem->bytes * banyan_flows_heaviest_share(flows) / BANYAN_FLOW_SLICE_BYTES));
 }
 
 /* Whether the flows reach what the narrowest of their hops lets through: behind a slow cable one tree may do
@@ -379,7 +367,8 @@ static banyan_status fill_sooner(banyan_flows *flows, const banyan_topology *top
     double share = 0;
     banyan_status status = filling_share(flows, topology, &share, err);
 
-    for (; !status && share > MOST_FILLING && flows->flow_count > 1 && flows->flow_count <= (size_t)limit / 2;
+    for (; !status && share > BANYAN_FOREST_FILLING && flows->flow_count > 1 &&
+           flows->flow_count <= (size_t)limit / 2;
          share /= 2) {
         banyan_flows_halve(flows);
         if (flows->failed)

@@ -8,6 +8,9 @@
 #include "solve/pack/pair_columns.h"
 #include "solve/presolve/contraction.h"
 
+/* Share of the time that filling the trees may take; what deep trees must gain to be worth theirs. */
+#define BANYAN_FOREST_FILLING 0.05
+
 /* In the order of their names in banyan_forest_options_read. */
 typedef enum { BANYAN_FOREST_GROW, BANYAN_FOREST_ELLIPSOID } banyan_forest_method;
 

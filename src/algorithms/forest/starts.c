@@ -39,9 +39,8 @@
 #define MANY_SHARE 0.9995 /* of the bound that many trees should reach */
 #define ROUNDS 60         /* of column generation: what it has by then is rebalanced */
 #define FLATTENING 1000   /* attempts a tree to make it shallower */
-#define MORE_HOPS 8       /* times as many more hops are allowed whenever trees fall short */
-#define DEEP_GAIN 0.05    /* gain that deep trees must bring: filling may take that share, as in forest.c */
-#define TRIES 10          /* of which about one moves an edge */
+#define MORE_HOPS 8       /* factor on the additional depth that is allowed whenever trees fall short */
+#define TRIES 10          /* attempts per edge and node that moves may need: about one in ten succeeds */
 #define TURNS 30          /* of moves and weights; a turn that gains little is the last in any case */
 
 /* A network, what it can reach at most, the prices that prove it, where the vector is best summed, and how
@@ -644,10 +643,10 @@ static const start starts[] = {
     {may_be_equal, grow_equal, PACKED, 0},     /* trees of one weight can fill the links */
     {may_be_partitioned, partition, FINAL, 0}, /* symmetric, all active, trees of one weight */
     {always, grow_falling, OVERLOADED, 0},
-    {is_cabled, fit_weights, PACKED, 0},     /* no node only forwards */
-    {may_be_smaller, join_free, PACKED, 0},  /* idle nodes, cables that limit nothing */
-    {has_columns, make_columns, PACKED, 0},  /* small enough for column generation */
-    {has_bypass, bypass, PACKED, DEEP_GAIN}, /* most pairs are cabled */
+    {is_cabled, fit_weights, PACKED, 0},                 /* no node only forwards */
+    {may_be_smaller, join_free, PACKED, 0},              /* idle nodes, cables that limit nothing */
+    {has_columns, make_columns, PACKED, 0},              /* small enough for column generation */
+    {has_bypass, bypass, PACKED, BANYAN_FOREST_FILLING}, /* most pairs are cabled */
 };
 
 /* From the top of the list until one is good enough for the work done, or the work is more than is allowed;

@@ -19,10 +19,10 @@
 #include "core/scratch.h"
 #include "solve/cut/soft_partitions.h"
 
-/* to spare, of what is to come: then a cut has a say of 1 / e, where one that has nothing to spare has 1, */
-#define NEAR 0.03
-#define STEEPEST 20 /* and one that lacks much e to this */
-#define MANY 3      /* times the say of one cut: that of partitions at random */
+/* width that a cut has to spare, as a part of what is to come, for which its weight falls to 1 / e */
+#define SPARE_SCALE 0.03
+#define MAX_EXPONENT 20    /* of the weight of a cut that lacks width */
+#define PARTITION_WEIGHT 3 /* weight of random partitions in multiples of that of one cut */
 
 typedef struct {
     double width;
@@ -135,7 +135,7 @@ static double measure(banyan_near_minimum_cuts *c, const double *left)
 
 static double say(double width, double rest, double *says, double *sum)
 {
-    double much = exp(fmin(STEEPEST, (1 - width / rest) / NEAR));
+    double much = exp(fmin(MAX_EXPONENT, (1 - width / rest) / SPARE_SCALE));
 
     *says += much;
     *sum += much * width;
@@ -169,7 +169,7 @@ double banyan_near_minimum_cuts_mix(banyan_near_minimum_cuts *c, const double *l
     if (c->parts) {
         double width = banyan_soft_partitions_mix(c->parts, left, c->soft);
 
-        for (int k = 0; k < MANY; k++)
+        for (int k = 0; k < PARTITION_WEIGHT; k++)
             soft += say(width, rest, &says, &sum);
     }
     for (int i = 0; i <= last; i++) {

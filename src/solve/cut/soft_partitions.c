@@ -17,10 +17,10 @@
 
 #include "core/alloc.h"
 
-/* of an arc's mean width: a part that is joined by that much less is 1 / e times as likely */
+/* share of an arc's mean width: a part that is joined by that much less is 1 / e times as likely */
 #define SOFT 0.3
-#define FIRST_ROUNDS 20
-#define ROUNDS 3 /* later, from where they were */
+#define FIRST_ROUNDS 20 /* rounds of the first mean */
+#define LATER_ROUNDS 3  /* rounds of later means, each from where the one before ended */
 
 struct banyan_soft_partitions {
     const banyan_graph *graph;
@@ -167,7 +167,7 @@ double banyan_soft_partitions_mix(banyan_soft_partitions *s, const double *left,
         for (int v = 0; v < graph->node_count; v++)
             if (!is_active(s, v))
                 move(s, v, left, SOFT * all / graph->arc_count);
-    s->rounds = ROUNDS;
+    s->rounds = LATER_ROUNDS;
     for (int i = 0; i < graph->arc_count; i++) {
         price[i] = fmax(0, 1 - together(s, &graph->arcs[i])) / (2 * fmax(1, s->part_count - 1));
         proven += left[i] * price[i];

@@ -37,11 +37,11 @@
 #include "solve/pack/pair_columns.h"
 
 #define SCALE 1099511627776.0 /* 2^40: of capacities in flows, which are whole numbers */
-#define CHECKED 1e-11         /* share by which a check, or what a cut carries, may fall short */
-#define PREMIUM 4             /* on prices that are not given */
-#define PATIENCE 20           /* rounds in which a bound does not fall: it is the least then, most likely; */
-#define MUCH_PATIENCE 30      /* and where it is checked, */
-#define MOST_ROUNDS 2000
+#define CHECK_TOLERANCE 1e-11 /* share by which a check, or what a cut carries, may fall short */
+#define PREMIUM 4             /* factor on prices that are not given */
+#define PATIENCE 20       /* rounds without a lower bound after which the bound is most likely the least */
+#define CHECK_PATIENCE 30 /* the same where prices are checked */
+#define MAX_ROUNDS 2000   /* rounds at most */
 
 static void divider_fini(banyan_divider *d)
 {
@@ -199,7 +199,7 @@ static banyan_status divider_init(banyan_divider *d, const banyan_graph *graph, 
     for (int i = 0; i < d->x_count && !d->has_parts; i++)
         d->good_x[i] = capacity_of(d, i) / 2;
     list_roots(d);
-    status = banyan_graph_make_flow(d->graph, 1, &d->flow, err);
+    status = banyan_graph_make_flow(d->graph, &d->flow, err);
     return status ? status : make_program(d, err);
 }
 
@@ -305,7 +305,7 @@ static banyan_status find_cuts(banyan_divider *d, int *lacking, banyan_error *er
 
             set_flow(d, leaving);
             if ((double)banyan_flow_run(d->flow, d->graph->active[i], d->graph->node_count, total) >=
-                (1 - CHECKED) * (double)total)
+                (1 - CHECK_TOLERANCE) * (double)total)
                 continue;
             cut = next_cut(d);
             if (!cut)
@@ -366,7 +366,7 @@ static banyan_status close_in(banyan_divider *d, double tolerance, int patience,
         memcpy(d->good_x, d->x, (size_t)d->x_count * sizeof(double));
 
     while (!status && out->bound_value > enough &&
-           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < MOST_ROUNDS &&
+           out->bound_value - d->good > tolerance * out->bound_value && out->rounds < MAX_ROUNDS &&
            idle < patience && banyan_work_since(&begin).visits < BANYAN_CUT_VISITS) {
         int lacking = 0;
         size_t before = d->cut_count;
@@ -450,12 +450,6 @@ static void hand_over(banyan_divider *d, banyan_split *out)
         mix(d, 1);
         keep(d);
     }
-    for (int i = 0; i < d->graph->arc_count; i++) {
-        double summed = d->has_parts ? d->good_x[d->graph->arc_count + i] : capacity_of(d, i) - d->good_x[i];
-
-        out->sent[i] = d->unit * d->good_x[i];
-        out->summed[i] = d->unit * fmax(0, summed);
-    }
     for (int v = 0; v < d->graph->node_count; v++)
         out->root[v] = d->unit * d->good_root[v];
     out->total = d->good * d->unit;
@@ -469,10 +463,8 @@ banyan_status banyan_split_find(const banyan_graph *graph, double tolerance, ban
 
     memset(out, 0, sizeof *out);
     out->price = banyan_alloc((size_t)graph->arc_count, sizeof *out->price);
-    out->sent = banyan_alloc((size_t)graph->arc_count, sizeof *out->sent);
-    out->summed = banyan_alloc((size_t)graph->arc_count, sizeof *out->summed);
     out->root = banyan_alloc((size_t)graph->node_count, sizeof *out->root);
-    if (!status && (!out->price || !out->sent || !out->summed || !out->root))
+    if (!status && (!out->price || !out->root))
         status = banyan_fail_memory(err);
     if (!status)
         status = first_cuts(&d, err);
@@ -516,7 +508,7 @@ static banyan_status find_cuts_of_prices(const banyan_graph *graph, const int64_
     if (!status)
         status = first_cuts(d, err);
     if (!status)
-        status = close_in(d, CHECKED, MUCH_PATIENCE,
+        status = close_in(d, CHECK_TOLERANCE, CHECK_PATIENCE,
                           hoped > 0 ? (double)value / (double)hoped / d->unit * (1 + BANYAN_EXACTLY_SAME) : 0,
                           &division, err);
     return status;
@@ -591,8 +583,6 @@ void banyan_split_proof_fini(banyan_split_proof *proof)
 
 void banyan_split_fini(banyan_split *division)
 {
-    banyan_free(division->sent);
-    banyan_free(division->summed);
     banyan_free(division->root);
     banyan_free(division->price);
     memset(division, 0, sizeof *division);

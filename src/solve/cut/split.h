@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/cut/split.h: asymmetric links: how much of each arc serves the reduce and how much the broadcast, and
- * how much of the vector is summed at each node, for the best all-reduce. */
+/* solve/cut/split.h: asymmetric links: how much of the vector is summed at each node for the best all-reduce,
+ * if each arc is split between the reduce and the broadcast as suits both. */
 #ifndef BANYAN_SOLVE_CUT_SPLIT_H
 #define BANYAN_SOLVE_CUT_SPLIT_H
 
@@ -9,8 +9,6 @@
 
 typedef struct banyan_split {
     double total;       /* reached by this division, in the graph's units */
-    double *sent;       /* per arc: what of its capacity is the broadcast's, */
-    double *summed;     /* and what the reduce's */
     double *root;       /* per node: what is summed there; total together */
     int64_t *price;     /* per arc: prices that prove the bound, */
     banyan_wide cost;   /* as no reduce and broadcast tree with one root cost less together; */

@@ -15,7 +15,7 @@ struct banyan_flow {
     int node_count, edge_count, joined_count;
     int *first, *half; /* half edges that leave v: half[first[v] .. first[v+1]); 2i forward, 2i+1 back */
     int *head;         /* where a half edge leads */
-    int64_t *room, *was;
+    int64_t *room;
     int *level, *next, *queue, *path;
     banyan_scratch memory;
 };
@@ -34,7 +34,6 @@ banyan_status banyan_flow_create(int node_count, int edge_count, banyan_flow **o
     flow->half = banyan_scratch_take(&flow->memory, halves, sizeof(int));
     flow->head = banyan_scratch_take(&flow->memory, halves, sizeof(int));
     flow->room = banyan_scratch_take(&flow->memory, halves, sizeof(int64_t));
-    flow->was = banyan_scratch_take(&flow->memory, (size_t)edge_count, sizeof(int64_t));
     flow->level = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
     flow->next = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
     flow->queue = banyan_scratch_take(&flow->memory, nodes, sizeof(int));
@@ -73,7 +72,7 @@ void banyan_flow_destroy(banyan_flow *flow)
 
 void banyan_flow_set(banyan_flow *flow, int edge, int64_t capacity, int64_t back)
 {
-    flow->room[2 * edge] = flow->was[edge] = capacity;
+    flow->room[2 * edge] = capacity;
     flow->room[2 * edge + 1] = back;
 }
 

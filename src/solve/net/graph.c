@@ -262,15 +262,14 @@ banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *ro
     return view;
 }
 
-banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
-                                     banyan_error *err)
+banyan_status banyan_graph_make_flow(const banyan_graph *graph, banyan_flow **out, banyan_error *err)
 {
-    int nodes = graph->node_count, sources = has_source ? 1 : 0;
-    banyan_status status = banyan_flow_create(nodes + sources, graph->arc_count + sources * nodes, out, err);
+    int nodes = graph->node_count;
+    banyan_status status = banyan_flow_create(nodes + 1, graph->arc_count + nodes, out, err);
 
     for (int i = 0; !status && i < graph->arc_count; i++)
         banyan_flow_join(*out, graph->arcs[i].src, graph->arcs[i].dst);
-    for (int v = 0; !status && v < sources * nodes; v++)
+    for (int v = 0; !status && v < nodes; v++)
         banyan_flow_join(*out, nodes, v);
     return status;
 }
@@ -314,6 +313,17 @@ banyan_graph banyan_graph_forwarding_view(const banyan_graph *graph, unsigned ch
         role[v] = graph->role[v] & BANYAN_NODE_ACTIVE ? graph->role[v] : 0;
     view.role = role;
     return view;
+}
+
+int64_t banyan_graph_width(const banyan_graph *graph, int v, int is_out)
+{
+    const int *first = is_out ? graph->out_first : graph->in_first,
+              *arc = is_out ? graph->out_arc : graph->in_arc;
+    int64_t sum = 0;
+
+    for (int j = first[v]; j < first[v + 1]; j++)
+        sum += graph->arcs[arc[j]].capacity;
+    return sum;
 }
 
 banyan_wide banyan_graph_worth(const banyan_graph *graph, const int64_t *price)

@@ -73,6 +73,15 @@ static inline int banyan_graph_find_top(int *top, int v)
     return v;
 }
 
+/* Who stands for a stands for b, too, and is the lower one of both. 0: it was so. */
+static inline int banyan_graph_join_tops(int *top, int a, int b)
+{
+    a = banyan_graph_find_top(top, a);
+    b = banyan_graph_find_top(top, b);
+    top[a > b ? a : b] = a > b ? b : a;
+    return a != b;
+}
+
 /* Whether some arc leaves or enters the node. */
 static inline int banyan_graph_is_joined(const banyan_graph *graph, int v)
 {
@@ -99,10 +108,9 @@ int banyan_graph_is_dense(const banyan_graph *graph);
  * caller's) and the original must live on; it is not destroyed. */
 banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role);
 
-/* A flow network of its arcs, edge for arc; with a source, which is the node after the last, an edge from
- * there to every node follows. */
-banyan_status banyan_graph_make_flow(const banyan_graph *graph, int has_source, banyan_flow **out,
-                                     banyan_error *err);
+/* A flow network of its arcs, edge for arc; then follow edges to every node from a source, which is the node
+ * after the last. */
+banyan_status banyan_graph_make_flow(const banyan_graph *graph, banyan_flow **out, banyan_error *err);
 
 /* Which nodes the first active one reaches (back: which reach it) over arcs without a price; price NULL: over
  * all. queue: node_count entries, scratch. */
@@ -112,6 +120,9 @@ void banyan_graph_mark_reached(const banyan_graph *graph, const int64_t *price, 
 /* What prices (rounds of arc_count each) collect from bandwidths as they are, over what they collect from the
  * capacities. */
 double banyan_graph_rounding(const banyan_graph *graph, const int64_t *price, int rounds);
+
+/* Sum of the capacities of the arcs that leave a node (is_out), or of those that enter it. */
+int64_t banyan_graph_width(const banyan_graph *graph, int v, int is_out);
 
 /* Sum over the arcs of capacity times price. */
 banyan_wide banyan_graph_worth(const banyan_graph *graph, const int64_t *price);

@@ -66,7 +66,7 @@ static void relax(banyan_closure *closure, const int64_t *cost, int v, int *via,
 
 /* Forwarders are few, so the nearest open one is found by looking at all of them. A forwarder that has been
  * closed cannot come nearer (costs are not negative). */
-void banyan_closure_measure_from(banyan_closure *closure, const int64_t *cost, int from)
+static void measure_from(banyan_closure *closure, const int64_t *cost, int from)
 {
     int *via = closure->via + (size_t)from * (size_t)closure->graph->node_count, *open = closure->heap;
     int open_count = 0, start = closure->node[from];
@@ -95,7 +95,7 @@ void banyan_closure_measure_from(banyan_closure *closure, const int64_t *cost, i
 void banyan_closure_measure(banyan_closure *closure, const int64_t *cost)
 {
     for (int i = 0; i < closure->count; i++)
-        banyan_closure_measure_from(closure, cost, i);
+        measure_from(closure, cost, i);
 }
 
 void banyan_closure_add_path(const banyan_closure *closure, int i, int j, banyan_trees *trees)

@@ -29,9 +29,6 @@ void banyan_closure_fini(banyan_closure *closure);
 /* Fills distance and via for these costs of the arcs (not negative). */
 void banyan_closure_measure(banyan_closure *closure, const int64_t *cost);
 
-/* The same from one index only. */
-void banyan_closure_measure_from(banyan_closure *closure, const int64_t *cost, int i);
-
 /* Appends the path from index i to index j as an edge of the latest tree. */
 void banyan_closure_add_path(const banyan_closure *closure, int i, int j, banyan_trees *trees);
 

@@ -38,21 +38,16 @@ typedef struct {
     int *root;          /* per tree */
     uint64_t *seen;     /* hashes of the trees or pairs that are kept */
     size_t root_capacity, seen_count, seen_capacity;
+    banyan_scratch memory;
 } body;
 
 static void body_fini(body *b)
 {
     banyan_pair_oracle_fini(&b->oracle);
     banyan_trees_fini(&b->trees);
-    banyan_free(b->row);
-    banyan_free(b->worth);
-    banyan_free(b->centre);
-    banyan_free(b->matrix);
-    banyan_free(b->cut);
-    banyan_free(b->image);
-    banyan_free(b->cost);
     banyan_free(b->root);
     banyan_free(b->seen);
+    banyan_scratch_free(&b->memory);
 }
 
 /* Numbers the prices. */
@@ -60,7 +55,7 @@ static banyan_status find_rows(body *b, banyan_error *err)
 {
     const banyan_graph *graph = b->graph;
 
-    b->row = banyan_alloc((size_t)graph->arc_count, sizeof(int));
+    b->row = banyan_scratch_take(&b->memory, (size_t)graph->arc_count, sizeof(int));
     if (!b->row)
         return banyan_fail_memory(err);
     for (int i = 0; i < graph->arc_count; i++) {
@@ -80,13 +75,13 @@ static banyan_status find_body(body *b, banyan_error *err)
     size_t size = (size_t)b->size;
     double largest = 0;
 
-    b->worth = banyan_alloc(size, sizeof(double));
-    b->centre = banyan_alloc(size, sizeof(double));
-    b->cut = banyan_alloc(size, sizeof(double));
-    b->image = banyan_alloc(size, sizeof(double));
-    b->matrix = banyan_alloc(size * size, sizeof(double));
-    b->cost = banyan_alloc((size_t)b->graph->arc_count, sizeof(int64_t));
-    if (!b->worth || !b->centre || !b->cut || !b->image || !b->matrix || !b->cost)
+    b->worth = banyan_scratch_take(&b->memory, size, sizeof(double));
+    b->centre = banyan_scratch_take(&b->memory, size, sizeof(double));
+    b->cut = banyan_scratch_take(&b->memory, size, sizeof(double));
+    b->image = banyan_scratch_take(&b->memory, size, sizeof(double));
+    b->matrix = banyan_scratch_take(&b->memory, size * size, sizeof(double));
+    b->cost = banyan_scratch_take(&b->memory, (size_t)b->graph->arc_count, sizeof(int64_t));
+    if (b->memory.failed)
         return banyan_fail_memory(err);
     for (int i = 0; i < b->graph->arc_count; i++) {
         b->worth[b->row[i]] = (double)b->graph->arcs[i].capacity;

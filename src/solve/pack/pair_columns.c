@@ -21,18 +21,19 @@
 #include "solve/net/work.h"
 #include "solve/oracle/pair_oracle.h"
 
-#define FIRST_PAIRS 24 /* by a division, and one for each that many arcs: */
-#define ARCS_A_PAIR 2
-#define TOGETHER 3 /* pairs under the same prices: */
-#define PROOF 0.5  /* share of the division's prices in these, */
-#define STEEP 12   /* and beside them, a full arc costs 2^12 times as much as an empty one */
-#define LEARNED_SHARE 0.5
-#define TURNS 5
-#define QUICK_SHARE 0.25 /* of the best prices, where trees are asked for quickly */
-#define NEARLY 0.995     /* of the bound, if trees are not the cheapest, */
-#define MOST_ROUNDS 16   /* or that many programs */
-#define MANY_SETS 2048   /* of helpers, times roots, for each of which a tree is found: that takes long */
-#define MANY_ROOTS 12    /* beyond these, roots take turns, so that the program grows slowly */
+#define FIRST_PAIRS 24     /* pairs of trees that a split begins with, whatever the number of arcs */
+#define ARCS_A_PAIR 2      /* arcs for which it begins with one pair more */
+#define TOGETHER 3         /* pairs that are found under the same prices */
+#define PROOF 0.5          /* share of the split's prices in these pairs' prices */
+#define STEEP 12           /* doublings of the price between an empty arc and a full one */
+#define LEARNED_SHARE 0.5  /* weight of the program's own prices beside those */
+#define TURNS 5            /* times that pairs are added, each with the prices of the program so far */
+#define QUICK_SHARE 0.25   /* share of the best prices where trees are asked for quickly */
+#define TARGET_SHARE 0.995 /* share of the bound that will do where trees are not the cheapest */
+#define MAX_ROUNDS 16      /* programs that are solved at most where trees are not the cheapest */
+/* sets of helpers times roots up to which the cheapest trees are found in little time */
+#define MAX_SETS 2048
+#define MAX_ROOTS 12 /* roots per round; others take turns with them, so that the program grows slowly */
 
 typedef struct {
     const banyan_graph *graph;
@@ -383,7 +384,7 @@ static int has_cheapest(const generator *g)
     if (!banyan_pair_oracle_is_exact(&g->oracle))
         return 0;
     return g->problem->tree_limit == 0 || g->problem->tree_limit > BANYAN_FEW_TREES ||
-           g->graph->active_count <= BANYAN_STEINER_TERMINALS || g->oracle.root_count <= MANY_SETS >> helpers;
+           g->graph->active_count <= BANYAN_STEINER_TERMINALS || g->oracle.root_count <= MAX_SETS >> helpers;
 }
 
 static banyan_status improve(generator *g, int *added, banyan_error *err)
@@ -391,7 +392,7 @@ static banyan_status improve(generator *g, int *added, banyan_error *err)
     banyan_status status = BANYAN_SUCCESS;
 
     *added = 0;
-    g->stride = g->oracle.root_count > MANY_ROOTS ? 1 + g->oracle.root_count / MANY_ROOTS : 1;
+    g->stride = g->oracle.root_count > MAX_ROOTS ? 1 + g->oracle.root_count / MAX_ROOTS : 1;
     if (banyan_pair_oracle_is_slow(&g->oracle))
         status = improve_quickly(g, QUICK_SHARE, added, err);
     if (g->is_divided && !has_cheapest(g)) /* there are no others, and they prove nothing */
@@ -574,7 +575,7 @@ static banyan_status begin(generator *g, const banyan_split *division, banyan_er
 static int is_enough(const generator *g)
 {
     return g->is_divided && !has_cheapest(g) &&
-           (g->packing->total >= NEARLY * g->packing->bound_value || g->packing->rounds >= MOST_ROUNDS);
+           (g->packing->total >= TARGET_SHARE * g->packing->bound_value || g->packing->rounds >= MAX_ROUNDS);
 }
 
 banyan_status banyan_pair_packing_by_columns(const banyan_graph *graph,

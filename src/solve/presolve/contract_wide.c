@@ -129,11 +129,9 @@ static double find_most(search *s)
         s->top[v] = v;
     most = least_crossing(s, has_helpers, 1e300);
     for (int i = 0, joined = 0; i < s->cable_count; i++) {
-        int a = banyan_graph_find_top(s->top, graph->arcs[s->cables[i].arc].src);
-        int b = banyan_graph_find_top(s->top, graph->arcs[s->cables[i].arc].dst);
+        const banyan_arc *arc = &graph->arcs[s->cables[i].arc];
 
-        s->top[a > b ? a : b] = a > b ? b : a;
-        joined |= a != b;
+        joined |= banyan_graph_join_tops(s->top, arc->src, arc->dst);
         if (!joined || (i + 1 < s->cable_count && s->cables[i + 1].width == s->cables[i].width))
             continue;
         most = least_crossing(s, has_helpers, most);

@@ -40,14 +40,11 @@ static int find_parts(const banyan_graph *graph, const int64_t *price, int *top,
             if (!price[graph->out_arc[i]])
                 free_from[graph->arcs[graph->out_arc[i]].dst] = v;
         for (int i = graph->in_first[v]; i < graph->in_first[v + 1]; i++) {
-            int u = graph->arcs[graph->in_arc[i]].src, a, b;
+            int u = graph->arcs[graph->in_arc[i]].src;
 
             if (price[graph->in_arc[i]] || free_from[u] != v)
                 continue;
-            a = banyan_graph_find_top(top, u);
-            b = banyan_graph_find_top(top, v);
-            joined += a != b;
-            top[a > b ? a : b] = a > b ? b : a;
+            joined += banyan_graph_join_tops(top, u, v);
         }
     }
     *part_count = 0;
@@ -90,6 +87,20 @@ static banyan_status join_arcs(const banyan_graph *graph, const unsigned char *r
     return status;
 }
 
+static banyan_status find_prices(const banyan_graph *graph, const int64_t *price, banyan_contraction *out,
+                                 banyan_error *err)
+{
+    out->price = banyan_alloc((size_t)out->graph->arc_count, sizeof *out->price);
+    if (!out->price)
+        return banyan_fail_memory(err);
+    for (int i = 0; i < out->graph->arc_count; i++)
+        out->price[i] = INT64_MAX;
+    for (int i = 0; i < graph->arc_count; i++)
+        if (out->arc[i] >= 0 && price[i] < out->price[out->arc[i]])
+            out->price[out->arc[i]] = price[i];
+    return BANYAN_SUCCESS;
+}
+
 banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, int merge,
                               banyan_contraction *out, banyan_error *err)
 {
@@ -107,6 +118,8 @@ banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, i
         for (int v = 0; v < graph->node_count; v++)
             role[out->part[v]] |= graph->role[v];
         status = join_arcs(graph, role, part_count, merge, out, err);
+        if (!status && out->graph)
+            status = find_prices(graph, price, out, err);
     }
     banyan_scratch_free(&memory);
     if (status)
@@ -119,18 +132,6 @@ void banyan_contraction_fini(banyan_contraction *contraction)
     banyan_graph_destroy(contraction->graph);
     banyan_free(contraction->part);
     banyan_free(contraction->arc);
+    banyan_free(contraction->price);
     memset(contraction, 0, sizeof *contraction);
-}
-
-int64_t *banyan_contraction_price(const banyan_contraction *contraction, const banyan_graph *graph,
-                                  const int64_t *price)
-{
-    int64_t *least = banyan_alloc((size_t)contraction->graph->arc_count, sizeof *least);
-
-    for (int i = 0; least && i < contraction->graph->arc_count; i++)
-        least[i] = INT64_MAX;
-    for (int i = 0; least && i < graph->arc_count; i++)
-        if (contraction->arc[i] >= 0 && price[i] < least[contraction->arc[i]])
-            least[contraction->arc[i]] = price[i];
-    return least;
 }

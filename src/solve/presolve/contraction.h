@@ -10,6 +10,7 @@ typedef struct {
     banyan_graph *graph; /* NULL: there is nothing to join, or all is one */
     int *part;           /* per node of the original: the node here that it is in */
     int *arc;            /* per arc of the original: the one here that it is in; -1: inside a node */
+    int64_t *price;      /* per arc of the graph: the least price of those that it stands for */
 } banyan_contraction;
 
 /* Prices per arc, at least 0; nodes are joined that free arcs lead between both ways. A node here can do what
@@ -19,10 +20,5 @@ typedef struct {
 banyan_status banyan_contract(const banyan_graph *graph, const int64_t *price, int merge,
                               banyan_contraction *out, banyan_error *err);
 void banyan_contraction_fini(banyan_contraction *contraction);
-
-/* Per arc of the contraction's graph, the least price of those that it stands for; NULL: memory ran out. The
- * caller frees it. */
-int64_t *banyan_contraction_price(const banyan_contraction *contraction, const banyan_graph *graph,
-                                  const int64_t *price);
 
 #endif

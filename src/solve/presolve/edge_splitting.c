@@ -26,10 +26,10 @@
 /* Of an active node's share, by which trees are weighed. Where bandwidths have no common unit, rounding loses
  * less than one of them for each link at a worker; the fewer there are, the fewer trees, and the sooner they
  * are found. So it begins with a few, and takes more as long as rounding loses more than that. */
-#define FEWEST_UNITS 64
-#define MORE_UNITS 4 /* times as many each time, up to */
-#define MOST_UNITS 65536
-#define MOST_LOSS 1e-4
+#define MIN_UNITS 64
+#define UNITS_FACTOR 4 /* factor by which the number of units grows while rounding loses too much */
+#define MAX_UNITS 65536
+#define MAX_LOSS 1e-4 /* share of the rate that rounding may lose */
 
 typedef struct {
     banyan_joined_network *network;
@@ -329,14 +329,14 @@ static banyan_status choose_units(banyan_joined_network *network, banyan_fractio
         banyan_fraction_make(rate.num, (banyan_wide)rate.den * network->graph->active_count);
     banyan_status status = BANYAN_SUCCESS;
 
-    if (share.num <= MOST_UNITS) {
+    if (share.num <= MAX_UNITS) {
         set_units(network, share, share.num);
         return BANYAN_SUCCESS;
     }
-    for (int64_t units = FEWEST_UNITS; !status && units <= MOST_UNITS; units *= MORE_UNITS) {
+    for (int64_t units = MIN_UNITS; !status && units <= MAX_UNITS; units *= UNITS_FACTOR) {
         set_units(network, share, units);
         status = lower_demand(network, err);
-        if ((double)network->demand >= (1 - MOST_LOSS) * (double)units)
+        if ((double)network->demand >= (1 - MAX_LOSS) * (double)units)
             break;
     }
     return status;

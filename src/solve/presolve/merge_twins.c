@@ -161,15 +161,6 @@ static int take_units(const banyan_graph *graph, banyan_graph *merged)
     return 1;
 }
 
-static double width_of(const banyan_graph *graph, int v)
-{
-    double width = 0;
-
-    for (int i = graph->out_first[v]; i < graph->out_first[v + 1]; i++)
-        width += (double)graph->arcs[graph->out_arc[i]].capacity;
-    return width;
-}
-
 /* What each node is of its twins, itself among them. */
 static banyan_status take_shares(const banyan_graph *graph, banyan_twins *out, banyan_error *err)
 {
@@ -178,9 +169,10 @@ static banyan_status take_shares(const banyan_graph *graph, banyan_twins *out, b
     if (!width)
         return banyan_fail_memory(err);
     for (int v = 0; v < graph->node_count; v++)
-        width[out->node[v]] += width_of(graph, v);
+        width[out->node[v]] += (double)banyan_graph_width(graph, v, 1);
     for (int v = 0; v < graph->node_count; v++)
-        out->share[v] = is_helper(graph, v) ? width_of(graph, v) / width[out->node[v]] : 1;
+        out->share[v] =
+            is_helper(graph, v) ? (double)banyan_graph_width(graph, v, 1) / width[out->node[v]] : 1;
     banyan_free(width);
     return BANYAN_SUCCESS;
 }

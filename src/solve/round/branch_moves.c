@@ -24,13 +24,17 @@
 #include "solve/net/work.h"
 #include "solve/round/branch_parts.h"
 
-#define NEARLY 0.95    /* of the limit: branches over arcs that bear more may move; firm: of all of it */
-#define LEARN 10       /* doublings of an arc's base price in the first round for each limit too much, */
-#define SLOWER 4       /* and half as many after that many rounds, so that prices converge, */
-#define MAX_PRICE 1e12 /* up to this, and down to its inverse */
+/* share of its limit from which on branches leave an arc; all of it where limits are firm */
+#define FULL_SHARE 0.95
+/* doublings of an arc's base price in the first round for each time its limit that it bears too much */
+#define LEARN 10
+/* rounds after which base prices change half as much as at first, so that they converge */
+#define LEARN_HALF_LIFE 4
+#define MAX_PRICE 1e12 /* the highest base price; its inverse is the lowest */
 #define ROUNDS 8
-#define STILL 0.99    /* of what arcs bear too much is left by a round that brings hardly anything; firm: */
-#define IDLE_ROUNDS 2 /* after as many it ends */
+/* share of the excess that is left by a round that counts as idle, where limits are firm */
+#define IDLE_SHARE 0.99
+#define IDLE_ROUNDS 2 /* idle rounds in a row after which the moves end */
 
 /* The branch of top comes off, with the way above it that served it alone; what that costs if it is put
  * back. */
@@ -213,7 +217,7 @@ static void try_branch(banyan_branch_mover *g, int top, int everywhere)
 
     if (!(everywhere && g->below[top]) && !has_cheaper(g, top))
         return;
-    cost = cut_off(g, top) * (1 - BANYAN_GRAFT_LEAST_GAIN);
+    cost = cut_off(g, top) * (1 - BANYAN_MIN_MOVE_GAIN);
     below = list_branch(g, top);
     g->visits += g->branch_count;
     end = find_end(g, everywhere, g->problem->depth_limit - below, cost);
@@ -228,7 +232,7 @@ static void try_branch(banyan_branch_mover *g, int top, int everywhere)
 /* The way above v, as far as it serves v alone, is nearly full or more somewhere. */
 static int is_over(const banyan_branch_mover *g, int v)
 {
-    double nearly = g->problem->is_firm ? 1 : NEARLY;
+    double nearly = g->problem->is_firm ? 1 : FULL_SHARE;
 
     do {
         int arc = g->up[v];
@@ -274,7 +278,7 @@ static double find_excess(const banyan_branch_mover *g)
 /* What was too full in spite of its price gets more expensive, and the rest cheaper. */
 static void learn(banyan_branch_mover *g, int round)
 {
-    double step = LEARN / (1 + round / (double)SLOWER);
+    double step = LEARN / (1 + round / (double)LEARN_HALF_LIFE);
 
     for (int i = 0; i < g->graph->arc_count; i++) {
         double change = exp2(fmin(BANYAN_GRAFT_MOST, step * (g->load[i] / g->problem->limit[i] - 1)));
@@ -316,7 +320,7 @@ banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtre
         if (problem->is_firm)
             banyan_branch_moves_swaps(&g);
         excess = find_excess(&g);
-        idle = problem->is_firm && excess > before * STILL ? idle + 1 : 0;
+        idle = problem->is_firm && excess > before * IDLE_SHARE ? idle + 1 : 0;
     }
     for (int i = 0; !status && problem->learned && i < graph->arc_count; i++)
         problem->learned[i] = g.base[i];

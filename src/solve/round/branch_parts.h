@@ -7,8 +7,8 @@
 
 #include "solve/round/branch_moves.h"
 
-#define BANYAN_GRAFT_LEAST_GAIN 1e-3 /* of the old way's price */
-#define BANYAN_GRAFT_MOST 600        /* doublings, so that sums are still numbers */
+/* Doublings of a price at most, so that sums are still numbers. */
+#define BANYAN_GRAFT_MOST 600
 
 /* In the place of the arc above a node: it has none, or is not in the tree. */
 enum { BANYAN_GRAFT_ROOT = -1, BANYAN_GRAFT_OUTSIDE = -2 };
@@ -45,6 +45,7 @@ typedef struct {
     int *open, open_count, *met, met_count;
     int *line, line_count; /* nodes that lost their arc, from the branch's top upwards; and their arcs */
     int *cut;
+    banyan_scratch memory;
 } banyan_branch_mover;
 
 static inline double banyan_branch_moves_weight(const banyan_branch_mover *g, int tree)

@@ -74,7 +74,7 @@ static void try_in(banyan_branch_mover *g, int idle)
 
     for (int i = g->up_first[idle]; i < g->up_first[idle + 1]; i++) {
         int arc = g->up_arc[i], p = banyan_branch_moves_upper(g, arc);
-        double sum = -g->price[arc] * (1 + BANYAN_GRAFT_LEAST_GAIN), gain;
+        double sum = -g->price[arc] * (1 + BANYAN_MIN_MOVE_GAIN), gain;
 
         if (g->up[p] == BANYAN_GRAFT_OUTSIDE)
             continue;
@@ -108,7 +108,7 @@ static int find_other(const banyan_branch_mover *g, int v, int idle, int possibl
 /* It may be a gain to leave out the idle node, if all branches can have what is cheapest. */
 static int may_leave(const banyan_branch_mover *g, int idle)
 {
-    double gain = banyan_branch_moves_refund(g, g->up[idle]), least = gain * BANYAN_GRAFT_LEAST_GAIN;
+    double gain = banyan_branch_moves_refund(g, g->up[idle]), least = gain * BANYAN_MIN_MOVE_GAIN;
     int count = 0;
 
     for (int j = g->down_first[idle]; j < g->down_first[idle + 1]; j++) {
@@ -127,7 +127,7 @@ static int may_leave(const banyan_branch_mover *g, int idle)
 
 static void try_out(banyan_branch_mover *g, int idle)
 {
-    double gain = banyan_branch_moves_refund(g, g->up[idle]), least = gain * BANYAN_GRAFT_LEAST_GAIN;
+    double gain = banyan_branch_moves_refund(g, g->up[idle]), least = gain * BANYAN_MIN_MOVE_GAIN;
     int moved[MOST_BRANCHES], from[MOST_BRANCHES], count = 0, good = may_leave(g, idle);
 
     for (int j = g->down_first[idle]; good && j < g->down_first[idle + 1]; j++) {

@@ -4,38 +4,19 @@
  * that is. */
 #include <math.h>
 
-#include "core/alloc.h"
 #include "solve/round/branch_parts.h"
 
-#define STEEP 10         /* doublings of the price between an empty arc and a full one, */
-#define FIRM_STEEP 200   /* and where nearly all limits are held */
-#define PROOF 0.3        /* of the proof's price beside that of a full arc, however little it bears */
-#define KEPT 0.75        /* power of what prices have learned before: the rest is forgotten */
-#define MOST_BY_TREE 300 /* doublings by one tree alone, so that sums are still numbers */
+#define STEEP 10       /* doublings of the price between an empty arc and a full one */
+#define FIRM_STEEP 200 /* the same where nearly all arcs keep to their limits already */
+/* weight of the proof's price beside that of a full arc, however little the arc bears */
+#define PROOF 0.3
+#define KEPT 0.75 /* power to which learned prices are raised for the next time: the rest is forgotten */
+/* doublings of a price by one tree alone: the other half is for the rest of the load */
+#define MAX_BY_TREE (BANYAN_GRAFT_MOST / 2)
 
 void banyan_branch_mover_fini(banyan_branch_mover *g)
 {
-    banyan_free(g->above);
-    banyan_free(g->children);
-    banyan_free(g->back);
-    banyan_free(g->base);
-    banyan_free(g->proof);
-    banyan_free(g->by_weight);
-    banyan_free(g->load);
-    banyan_free(g->full);
-    banyan_free(g->growth);
-    banyan_free(g->price);
-    banyan_free(g->branch);
-    banyan_free(g->depth);
-    banyan_free(g->turning);
-    banyan_free(g->is_branch);
-    banyan_free(g->distance);
-    banyan_free(g->via);
-    banyan_free(g->hops);
-    banyan_free(g->open);
-    banyan_free(g->met);
-    banyan_free(g->line);
-    banyan_free(g->cut);
+    banyan_scratch_free(&g->memory);
 }
 
 /* The proof's prices have a say from the beginning, beside equal ones, and then those that were learned. */
@@ -57,7 +38,7 @@ static void set_base(banyan_branch_mover *g)
         g->full[i] = exp2(-g->steep);
         for (int t = 0; t < g->tree_count; t += 2)
             g->growth[t / 2 * g->graph->arc_count + i] =
-                exp2(fmin(MOST_BY_TREE, g->steep * banyan_branch_moves_weight(g, t) / limit[i])) - 1;
+                exp2(fmin(MAX_BY_TREE, g->steep * banyan_branch_moves_weight(g, t) / limit[i])) - 1;
     }
 }
 
@@ -79,30 +60,28 @@ banyan_status banyan_branch_mover_init(banyan_branch_mover *g, banyan_error *err
     size_t nodes = (size_t)g->node_count, arcs = (size_t)g->graph->arc_count,
            cells = nodes * (size_t)g->tree_count;
 
-    g->above = banyan_alloc(cells, sizeof(int));
-    g->children = banyan_alloc(cells, sizeof(int));
-    g->back = banyan_alloc(arcs, sizeof(int));
-    g->base = banyan_alloc(arcs, sizeof(double));
-    g->proof = banyan_alloc(arcs, sizeof(double));
-    g->by_weight = banyan_alloc((size_t)(g->tree_count + 1) / 2, sizeof(int));
-    g->load = banyan_alloc(arcs, sizeof(double));
-    g->full = banyan_alloc(arcs, sizeof(double));
-    g->growth = banyan_alloc(arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
-    g->price = banyan_alloc(arcs, sizeof(double));
-    g->branch = banyan_alloc(nodes, sizeof(int));
-    g->depth = banyan_alloc(nodes, sizeof(int));
-    g->turning = banyan_alloc(nodes, sizeof(double));
-    g->is_branch = banyan_alloc(nodes, 1);
-    g->distance = banyan_alloc(nodes, sizeof(double));
-    g->via = banyan_alloc(nodes, sizeof(int));
-    g->hops = banyan_alloc(nodes, sizeof(int));
-    g->open = banyan_alloc(nodes, sizeof(int));
-    g->met = banyan_alloc(nodes, sizeof(int));
-    g->line = banyan_alloc(nodes, sizeof(int));
-    g->cut = banyan_alloc(nodes, sizeof(int));
-    if (!g->above || !g->children || !g->back || !g->base || !g->proof || !g->by_weight || !g->load ||
-        !g->full || !g->growth || !g->price || !g->branch || !g->depth || !g->turning || !g->is_branch ||
-        !g->met || !g->distance || !g->via || !g->hops || !g->open || !g->line || !g->cut)
+    g->above = banyan_scratch_take(&g->memory, cells, sizeof(int));
+    g->children = banyan_scratch_take(&g->memory, cells, sizeof(int));
+    g->back = banyan_scratch_take(&g->memory, arcs, sizeof(int));
+    g->base = banyan_scratch_take(&g->memory, arcs, sizeof(double));
+    g->proof = banyan_scratch_take(&g->memory, arcs, sizeof(double));
+    g->by_weight = banyan_scratch_take(&g->memory, (size_t)(g->tree_count + 1) / 2, sizeof(int));
+    g->load = banyan_scratch_take(&g->memory, arcs, sizeof(double));
+    g->full = banyan_scratch_take(&g->memory, arcs, sizeof(double));
+    g->growth = banyan_scratch_take(&g->memory, arcs * (size_t)(g->tree_count + 1) / 2, sizeof(double));
+    g->price = banyan_scratch_take(&g->memory, arcs, sizeof(double));
+    g->branch = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->depth = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->turning = banyan_scratch_take(&g->memory, nodes, sizeof(double));
+    g->is_branch = banyan_scratch_take(&g->memory, nodes, 1);
+    g->distance = banyan_scratch_take(&g->memory, nodes, sizeof(double));
+    g->via = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->hops = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->open = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->met = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->line = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    g->cut = banyan_scratch_take(&g->memory, nodes, sizeof(int));
+    if (g->memory.failed)
         return banyan_fail_memory(err);
     for (int i = 0; i < g->graph->arc_count; i++) {
         const banyan_arc *arc = &g->graph->arcs[i];

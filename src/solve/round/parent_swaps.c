@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "core/alloc.h"
+#include "core/scratch.h"
 
 /* Beyond these, what is left to gain has been small on all networks that were tried: most need 3 to 6. */
 #define MAX_PASSES 16
@@ -21,17 +21,8 @@ typedef struct {
     int64_t *sum;          /* and their depths together */
     int *order;            /* nodes, by depth */
     int *first, *entering; /* arcs into v: entering[first[v] .. first[v+1]) */
+    banyan_scratch memory;
 } swapper;
-
-static void swapper_fini(swapper *s)
-{
-    banyan_free(s->depth);
-    banyan_free(s->size);
-    banyan_free(s->sum);
-    banyan_free(s->order);
-    banyan_free(s->first);
-    banyan_free(s->entering);
-}
 
 static int *via_of(const swapper *s, size_t tree)
 {
@@ -85,21 +76,16 @@ static void measure(swapper *s, size_t tree)
     }
 }
 
-static banyan_status list_entering(swapper *s, banyan_error *err)
+static void list_entering(swapper *s)
 {
     const banyan_joined_network *network = s->trees->network;
 
-    s->first = banyan_alloc((size_t)s->nodes + 2, sizeof *s->first);
-    s->entering = banyan_alloc(network->arc_count, sizeof *s->entering);
-    if (!s->first || !s->entering)
-        return banyan_fail_memory(err);
     for (size_t i = 0; i < network->arc_count; i++)
         s->first[network->arcs[i].dst + 2]++;
     for (int v = 0; v < s->nodes; v++)
         s->first[v + 2] += s->first[v + 1];
     for (size_t i = 0; i < network->arc_count; i++)
         s->entering[s->first[network->arcs[i].dst + 1]++] = (int)i;
-    return BANYAN_SUCCESS;
 }
 
 static banyan_status swapper_init(swapper *s, banyan_swapped_trees *trees, banyan_error *err)
@@ -107,15 +93,18 @@ static banyan_status swapper_init(swapper *s, banyan_swapped_trees *trees, banya
     size_t nodes = (size_t)trees->network->graph->node_count, cells = trees->tree_count * nodes;
 
     *s = (swapper){.trees = trees, .nodes = (int)nodes};
-    s->depth = banyan_alloc(cells, sizeof *s->depth);
-    s->size = banyan_alloc(cells, sizeof *s->size);
-    s->sum = banyan_alloc(cells, sizeof *s->sum);
-    s->order = banyan_alloc(nodes, sizeof *s->order);
-    if (!s->depth || !s->size || !s->sum || !s->order)
+    s->depth = banyan_scratch_take(&s->memory, cells, sizeof *s->depth);
+    s->size = banyan_scratch_take(&s->memory, cells, sizeof *s->size);
+    s->sum = banyan_scratch_take(&s->memory, cells, sizeof *s->sum);
+    s->order = banyan_scratch_take(&s->memory, nodes, sizeof *s->order);
+    s->first = banyan_scratch_take(&s->memory, nodes + 2, sizeof *s->first);
+    s->entering = banyan_scratch_take(&s->memory, trees->network->arc_count, sizeof *s->entering);
+    if (s->memory.failed)
         return banyan_fail_memory(err);
     for (size_t t = 0; t < trees->tree_count; t++)
         measure(s, t);
-    return list_entering(s, err);
+    list_entering(s);
+    return BANYAN_SUCCESS;
 }
 
 static int is_below(const swapper *s, size_t tree, int v, int top)
@@ -194,6 +183,6 @@ banyan_status banyan_parent_swaps_run(banyan_swapped_trees *trees, banyan_error 
 
     for (int i = 0; !status && i < MAX_PASSES && pass(&s); i++)
         ;
-    swapper_fini(&s);
+    banyan_scratch_free(&s.memory);
     return status;
 }

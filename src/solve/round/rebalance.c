@@ -28,13 +28,14 @@
 #include "solve/round/subtree_moves.h"
 #include "solve/start/pair_tools.h"
 
-#define ATTEMPTS 400      /* to move an edge, a pair, */
-#define MORE_ATTEMPTS 3   /* or for each node, if that is more; */
-#define QUICK_ATTEMPTS 10 /* and without forwarders, for each node */
-/* of all pairs' that one has when edges move, so that it does not stay without weight for ever */
-#define LEAST_WEIGHT 1e-4
-#define LEAST_GAIN 2.5e-4 /* of the aim: a turn that gains less is the last */
-#define A_LITTLE 1.003    /* times what is reached is aimed at next, or the best so far */
+#define ATTEMPTS 400    /* attempts per pair to move an edge, at least */
+#define NODE_ATTEMPTS 3 /* attempts per pair and node where that is more */
+/* attempts per pair and node where all nodes are active, which takes little time each */
+#define QUICK_ATTEMPTS 10
+/* share of all weight that a pair has at least while edges move, so that it may grow again */
+#define MIN_WEIGHT 1e-4
+#define MIN_GAIN 2.5e-4 /* share of the aim: a turn that gains less is the last */
+#define NEXT_AIM 1.003  /* times what is reached: the next aim */
 
 typedef struct {
     const banyan_graph *graph;
@@ -48,15 +49,13 @@ typedef struct {
     double *learned; /* per arc: prices that solve/round/branch_moves.h has learned */
     banyan_lp *lp;   /* by which pairs were weighed last */
     banyan_work begin;
+    banyan_scratch memory;
 } rebalancer;
 
 static void rebalancer_fini(rebalancer *s)
 {
-    banyan_free(s->limit);
-    banyan_free(s->above);
-    banyan_free(s->weight);
-    banyan_free(s->learned);
     banyan_lp_destroy(s->lp);
+    banyan_scratch_free(&s->memory);
 }
 
 static void aim_at(rebalancer *s, double aim)
@@ -70,11 +69,11 @@ static banyan_status rebalancer_init(rebalancer *s, banyan_error *err)
 {
     size_t arcs = (size_t)s->graph->arc_count;
 
-    s->limit = banyan_alloc(arcs, sizeof(double));
-    s->above = banyan_alloc((size_t)s->graph->node_count, sizeof(int));
-    s->weight = banyan_alloc(2 * (size_t)s->pair_count, sizeof(double));
-    s->learned = banyan_alloc(arcs, sizeof(double));
-    if (!s->limit || !s->above || !s->weight || !s->learned)
+    s->limit = banyan_scratch_take(&s->memory, arcs, sizeof(double));
+    s->above = banyan_scratch_take(&s->memory, (size_t)s->graph->node_count, sizeof(int));
+    s->weight = banyan_scratch_take(&s->memory, 2 * (size_t)s->pair_count, sizeof(double));
+    s->learned = banyan_scratch_take(&s->memory, arcs, sizeof(double));
+    if (s->memory.failed)
         return banyan_fail_memory(err);
     aim_at(s, s->problem->aim);
     return BANYAN_SUCCESS;
@@ -87,7 +86,7 @@ static void scale_weights(rebalancer *s, const double *weight)
 
     for (int k = 0; k < s->pair_count; k++)
         sum += weight[k];
-    least = LEAST_WEIGHT * sum;
+    least = MIN_WEIGHT * sum;
     for (int k = 0; k < s->pair_count; k++)
         s->weight[2 * k] = s->weight[2 * k + 1] = fmax(weight[k], least) / sum * s->pair_count;
 }
@@ -105,7 +104,7 @@ static long count_attempts(const rebalancer *s)
     int nodes = s->graph->node_count, visits = nodes + s->graph->arc_count / nodes; /* an attempt */
     int64_t left = visits_left(s);
     long each = banyan_graph_all_active(s->graph) ? QUICK_ATTEMPTS * (long)nodes
-                                                  : (long)fmax(ATTEMPTS, MORE_ATTEMPTS * (double)nodes);
+                                                  : (long)fmax(ATTEMPTS, NODE_ATTEMPTS * (double)nodes);
 
     return left && left / visits < s->pair_count * each ? (long)(left / visits) : s->pair_count * each;
 }
@@ -185,7 +184,7 @@ static banyan_status rebalance_edges(rebalancer *s, banyan_trees *trees, double 
         status = take_turn(s, turn ? 0 : s->problem->more_hops, 0, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);
-        more = !status && sum > before + LEAST_GAIN * s->problem->aim && sum < s->problem->enough;
+        more = !status && sum > before + MIN_GAIN * s->problem->aim && sum < s->problem->enough;
         memcpy(weight, best->weight, (size_t)s->pair_count * sizeof *weight);
     }
     return status;
@@ -196,7 +195,7 @@ static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, doub
                                         banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
-    double latest = 0, first = 0, least = LEAST_GAIN * s->problem->aim;
+    double latest = 0, first = 0, least = MIN_GAIN * s->problem->aim;
     int is_firm = 0;
 
     for (int turn = 0;
@@ -204,7 +203,7 @@ static banyan_status rebalance_branches(rebalancer *s, banyan_trees *trees, doub
          turn++) {
         double sum = 0;
 
-        aim_at(s, is_firm ? fmin(s->problem->aim, fmax(A_LITTLE * latest, best->total)) : s->problem->aim);
+        aim_at(s, is_firm ? fmin(s->problem->aim, fmax(NEXT_AIM * latest, best->total)) : s->problem->aim);
         status = take_turn(s, turn ? 0 : s->problem->more_hops, is_firm, trees, weight, &sum, err);
         if (!status)
             status = keep_better(s, trees, weight, sum, best, err);

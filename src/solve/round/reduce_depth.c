@@ -30,31 +30,15 @@ typedef struct {
     int *parent; /* [tree * node_count + v]; -1 at the root and for nodes outside */
     int *via;    /* the cable to the parent */
     int *depth;
-    double *weight;
+    double *weight;      /* handed over in the end */
     long *excess;        /* per tree: sum over nodes of depth beyond the limit */
     double *room;        /* per cable */
     int swaps;           /* the current tree can swap edges with others */
     long *tried, search; /* per node: the search that it was last tried to move in */
     int *stack, *child_first, *child_next, *new_depth, *new_parent, *new_via;
     int failed;
+    banyan_scratch memory;
 } pool;
-
-static void pool_fini(pool *p)
-{
-    banyan_free(p->parent);
-    banyan_free(p->via);
-    banyan_free(p->depth);
-    banyan_free(p->weight);
-    banyan_free(p->excess);
-    banyan_free(p->room);
-    banyan_free(p->tried);
-    banyan_free(p->stack);
-    banyan_free(p->child_first);
-    banyan_free(p->child_next);
-    banyan_free(p->new_depth);
-    banyan_free(p->new_parent);
-    banyan_free(p->new_via);
-}
 
 static banyan_status pool_init(pool *p, const banyan_graph *graph, size_t capacity, int limit,
                                banyan_error *err)
@@ -62,23 +46,20 @@ static banyan_status pool_init(pool *p, const banyan_graph *graph, size_t capaci
     size_t nodes = (size_t)graph->node_count, cells = capacity * nodes;
 
     *p = (pool){.graph = graph, .node_count = graph->node_count, .limit = limit, .capacity = capacity};
-    p->parent = banyan_alloc(cells, sizeof(int));
-    p->via = banyan_alloc(cells, sizeof(int));
-    p->depth = banyan_alloc(cells, sizeof(int));
+    p->parent = banyan_scratch_take(&p->memory, cells, sizeof(int));
+    p->via = banyan_scratch_take(&p->memory, cells, sizeof(int));
+    p->depth = banyan_scratch_take(&p->memory, cells, sizeof(int));
     p->weight = banyan_alloc(capacity, sizeof(double));
-    p->excess = banyan_alloc(capacity, sizeof(long));
-    p->room = banyan_alloc((size_t)graph->arc_count, sizeof(double));
-    p->tried = banyan_alloc(nodes, sizeof(long));
-    p->stack = banyan_alloc(nodes, sizeof(int));
-    p->child_first = banyan_alloc(nodes, sizeof(int));
-    p->child_next = banyan_alloc(nodes, sizeof(int));
-    p->new_depth = banyan_alloc(nodes, sizeof(int));
-    p->new_parent = banyan_alloc(nodes, sizeof(int));
-    p->new_via = banyan_alloc(nodes, sizeof(int));
-    if (!p->parent || !p->via || !p->depth || !p->weight || !p->excess || !p->room || !p->tried ||
-        !p->stack || !p->child_first || !p->child_next || !p->new_depth || !p->new_parent || !p->new_via)
-        return banyan_fail_memory(err);
-    return BANYAN_SUCCESS;
+    p->excess = banyan_scratch_take(&p->memory, capacity, sizeof(long));
+    p->room = banyan_scratch_take(&p->memory, (size_t)graph->arc_count, sizeof(double));
+    p->tried = banyan_scratch_take(&p->memory, nodes, sizeof(long));
+    p->stack = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->child_first = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->child_next = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->new_depth = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->new_parent = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->new_via = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    return p->weight ? banyan_scratch_check(&p->memory, err) : banyan_fail_memory(err);
 }
 
 static int *row(int *array, const pool *p, size_t tree)
@@ -462,6 +443,7 @@ banyan_status banyan_reduce_depth(const banyan_graph *graph, banyan_trees *trees
     p.weight = NULL;
 out:
     banyan_trees_fini(&flat);
-    pool_fini(&p);
+    banyan_free(p.weight);
+    banyan_scratch_free(&p.memory);
     return status;
 }

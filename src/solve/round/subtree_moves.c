@@ -20,11 +20,10 @@
 #include "core/scratch.h"
 #include "solve/net/work.h"
 
-#define STEEP 150       /* doublings of the price between an empty arc and a full one */
-#define LEAST_GAIN 1e-3 /* of the old way's price */
-#define NEARLY 0.9      /* of the limit: arcs that are relieved when nothing else moves */
-#define ROUNDED 1e-12   /* share by which sums of weights may differ */
-#define OUTSIDE (-2)    /* parent of a node that is not in the trees */
+#define STEEP 150     /* doublings of the price between an empty arc and a full one */
+#define NEARLY 0.9    /* of the limit: arcs that are relieved when nothing else moves */
+#define ROUNDED 1e-12 /* share by which sums of weights may differ */
+#define OUTSIDE (-2)  /* parent of a node that is not in the trees */
 
 typedef struct {
     const banyan_graph *graph;
@@ -347,7 +346,7 @@ static int try_child(mover *m, int tree, int v, int w, int most)
     int end = -1, towards = is_towards(tree);
 
     count(m, cell, -1);
-    old = (1 - LEAST_GAIN) * (price_of(m, cell_of(m, tree, v)) + price_of(m, cell));
+    old = (1 - BANYAN_MIN_MOVE_GAIN) * (price_of(m, cell_of(m, tree, v)) + price_of(m, cell));
     back = old;
     m->only = w;
     if (find_end(m, v, towards, &back, most) >= 0) {
@@ -417,7 +416,7 @@ static int try_places(mover *m, int tree, int v, int w)
     for (int c = 0; c < m->node_count && !m->failed; c++)
         if (c != w && (m->parent[cell_of(m, tree, c)] == v || m->parent[cell_of(m, tree, c)] == w))
             left += detach(m, tree, c);
-    left *= 1 - LEAST_GAIN;
+    left *= 1 - BANYAN_MIN_MOVE_GAIN;
     m->attempts += m->detached_count;
     for (; attached < m->detached_count && !m->failed; attached++) {
         int node = m->detached[attached], to = node == w                                   ? m->old_parent[1]
@@ -452,7 +451,7 @@ static int try_edge(mover *m, int tree, int v, int with_children)
     most = m->problem->depth_limit - 1 - m->height[v];
     most = m->level[m->parent[cell]] > most ? m->level[m->parent[cell]] : most;
     count(m, cell, -1);
-    cost = price_of(m, cell) * (1 - LEAST_GAIN);
+    cost = price_of(m, cell) * (1 - BANYAN_MIN_MOVE_GAIN);
     end = find_end(m, v, is_towards(tree), &cost, most);
     moved = end >= 0;
     if (moved) {

@@ -5,6 +5,9 @@
 
 #include "solve/net/trees.h"
 
+/* Share of the old way's price that a move must gain. */
+#define BANYAN_MIN_MOVE_GAIN 1e-3
+
 typedef struct {
     const int *root;     /* per tree */
     const double *limit; /* per arc: its users should weigh that much together at most */

@@ -16,23 +16,24 @@
 #include "solve/start/geometric_weights.h"
 #include "solve/start/pair_tools.h"
 
-#define AIM 0.9999  /* of the bound */
-#define WELL 0.991  /* of the bound: no other weights are tried, */
-#define BEST 0.999  /* or this where there may be more pairs than */
-#define NEAR 0.95   /* nor below this part of it, */
-#define NEARER 0.5  /* or this where idle nodes help */
-#define PLENTY 1.95 /* times of what is to come are left at a node: its arcs get no more expensive, */
-#define BEHIND 0.02 /* nor where a node has that much less than in the beginning; */
-#define SCARCE 1.0  /* else by this, times the square of what is missing */
-#define FLOOR 0.01  /* of the mean price: arcs without one */
-/* of it at most at random, beyond BANYAN_USUAL_TREES as much less: so trees differ where arcs do not */
-#define CHANCE 0.05
-#define COST_SCALE 1e6 /* of the mean price */
-#define NO_ROOM 1e12   /* and more, the less there is, */
-#define MAX_COST 1e15  /* but no more: trees' costs are to fit */
-#define LOST 5e-4      /* of the bound: if a pair loses more, those to come weigh */
-#define LOWER 0.93     /* as much, at most, */
-#define MOST_LOWERED 12
+#define AIM 0.9999             /* share of the bound that the weights add up to, where they can */
+#define TARGET_SHARE 0.991     /* share of the bound from which on no other weights are tried */
+#define MANY_TREES_SHARE 0.999 /* the same share where more than BANYAN_FEW_TREES pairs are allowed */
+#define PROMISING_SHARE 0.95   /* share of the bound that attempts must reach for others to follow */
+#define HELPED_SHARE 0.5       /* the same where idle nodes help, whose attempts differ more */
+/* width left at a node, in times of what is to come, from which on its arcs cost nothing more */
+#define PLENTY 1.95
+/* width that a node may lack, in the same measure, compared with the beginning before its arcs cost more */
+#define BEHIND 0.02
+#define FLOOR 0.01 /* cost of arcs without a price, as a part of the mean price */
+/* random cost at most, as a part of the mean price: trees differ where arcs do not */
+#define RANDOM_COST 0.05
+#define COST_SCALE 1e6    /* what the mean price is as a whole number */
+#define NO_ROOM 1e12      /* cost of an arc without room, and up to twice that the less room there is */
+#define MAX_COST 1e15     /* so that the costs of trees are within 63 bits */
+#define MAX_LOSS 5e-4     /* share of the bound: pairs that lose more get a lower weight */
+#define LOWER_FACTOR 0.93 /* that weight as a part of the one before */
+#define MAX_LOWERED 12    /* times that weights are lowered */
 
 /* Where idle nodes help it is not clear beforehand what is best: roots as they are given, or where most is
  * left; nodes that keep to what they have in the beginning, of which these have far less than plenty, each as
@@ -175,11 +176,12 @@ static int choose_root(const fitter *f)
     return best;
 }
 
+/* The square of what the node is short of, in mean prices. */
 static double scarcity_cost(const fitter *f, double times, double plenty, int node)
 {
     double missing = fmax(0, plenty - times);
 
-    return f->graph->role[node] & BANYAN_NODE_ACTIVE ? SCARCE * missing * missing : 0;
+    return f->graph->role[node] & BANYAN_NODE_ACTIVE ? missing * missing : 0;
 }
 
 /* By what arcs have left. */
@@ -202,7 +204,7 @@ static void set_costs(fitter *f)
         cost = cost < 0 ? NO_ROOM * (2 - banyan_geometric_weights_left(f->fit, i) /
                                              banyan_geometric_weights_weight(f->fit))
                         : COST_SCALE * (cost / f->mean_price +
-                                        f->chance * (FLOOR + CHANCE * banyan_random_unit(&f->random)) +
+                                        f->chance * (FLOOR + RANDOM_COST * banyan_random_unit(&f->random)) +
                                         scarcity_cost(f, f->sends[arc->src], f->plenty[arc->src], arc->src) +
                                         scarcity_cost(f, f->gets[arc->dst],
                                                       f->plenty[f->graph->node_count + arc->dst], arc->dst));
@@ -292,9 +294,9 @@ static banyan_status add_pair(fitter *f, int *lowered, banyan_error *err)
     measure_nodes(f);
     root = choose_root(f);
     status = grow_pair(f, root, err);
-    for (; !status && f->near && *lowered < MOST_LOWERED && lost_by_pair(f, first) > LOST; ++*lowered) {
+    for (; !status && f->near && *lowered < MAX_LOWERED && lost_by_pair(f, first) > MAX_LOSS; ++*lowered) {
         drop_pair(f);
-        banyan_geometric_weights_lower(f->fit, LOWER * banyan_geometric_weights_weight(f->fit));
+        banyan_geometric_weights_lower(f->fit, LOWER_FACTOR * banyan_geometric_weights_weight(f->fit));
         status = grow_pair(f, root, err);
     }
     if (status)
@@ -344,8 +346,8 @@ banyan_status banyan_geometric_pairs_find(const banyan_graph *graph,
                                             .enough = AIM,
                                             .tree_limit = problem->pair_limit};
     int is_helped = banyan_graph_has_helpers(graph);
-    double reached = least, near = is_helped ? NEARER : NEAR,
-           well = problem->pair_limit > BANYAN_FEW_TREES ? BEST : WELL;
+    double reached = least, near = is_helped ? HELPED_SHARE : PROMISING_SHARE,
+           well = problem->pair_limit > BANYAN_FEW_TREES ? MANY_TREES_SHARE : TARGET_SHARE;
     banyan_status status = BANYAN_SUCCESS;
 
     for (int i = 0; !status && i < BANYAN_GEOMETRIC_ATTEMPTS && reached < well * packing->bound_value &&

@@ -19,20 +19,20 @@
 #include "core/alloc.h"
 #include "core/scratch.h"
 
-#define STEPS 2048      /* of the table, up to the widest, */
-#define WHOLE 1e-6      /* of a step may be missing in whole ones, */
-#define ROW (STEPS + 4) /* in rows with room for all of them, of whole fours */
-#define FEE_ROUNDS 16   /* in which fees are found, */
-#define FEW_ROUNDS 4    /* or, once they are known for weights nearly the same, in these, */
-#define FIRST_FEE 0.3   /* from this part of the weight on, */
-#define FEE_STEP 0.3    /* by this part for each tree that wants to be one more, */
-#define MOST_STEP 0.2   /* but no more */
-#define FINER 0.9       /* steps in which weights are looked for, */
-#define HALVINGS 25     /* of which they are found, */
-#define LEAST 1e-4      /* down to this part of the widest */
-/* times the mean price: a thing without one that has nothing left where it should have, and the same for */
-#define OVERUSED 1.0
-#define SPARE 0.1 /* of all such things more than should be left of them together */
+#define STEPS 2048         /* steps of the table of losses, from nothing up to the widest thing */
+#define ROUNDED_STEP 1e-6  /* part of a step by which what counts as a whole one may be rounded down */
+#define ROW (STEPS + 4)    /* entries of a row: room for all steps, in whole fours */
+#define FEE_ROUNDS 16      /* rounds in which fees are found */
+#define LATER_FEE_ROUNDS 4 /* rounds once fees are known for weights that are nearly the same */
+#define FIRST_FEE 0.3      /* part of its weight that is a tree's first fee */
+/* part of its weight by which a fee changes for each tree wanted more than there is */
+#define FEE_STEP 0.3
+#define MAX_FEE_STEP 0.2   /* part of its weight by which a fee changes at most in a round */
+#define WEIGHT_STEP 0.9    /* factor by which lower weights are tried */
+#define HALVINGS 25        /* of the interval in which a weight is searched for */
+#define LOWEST_WEIGHT 1e-4 /* part of the widest thing below which no weight is tried */
+/* share by which all things without a price together may lack what they should have left, before they cost */
+#define SPARE 0.1
 
 /* Of the places for trees of a weight and more a part is taken; and each tree weighs as a part of the one
  * before. */
@@ -67,7 +67,7 @@ void banyan_geometric_weights_destroy(banyan_geometric_weights *fit)
     banyan_free(fit);
 }
 
-/* Of what is left, in steps, where whole ones are a little less. */
+/* What a thing loses that has so much left, in steps. */
 static double loss_at(const banyan_geometric_weights *fit, int tree, double at)
 {
     return (double)fit->loss[(size_t)tree * ROW + (at < STEPS ? (size_t)at : STEPS)];
@@ -75,7 +75,7 @@ static double loss_at(const banyan_geometric_weights *fit, int tree, double at)
 
 static double loss_of(const banyan_geometric_weights *fit, int tree, double left)
 {
-    return loss_at(fit, tree, left / fit->step + WHOLE);
+    return loss_at(fit, tree, left / fit->step + ROUNDED_STEP);
 }
 
 /* now[i] is the less of next[i] and before[i] + fee, four by four. */
@@ -99,7 +99,8 @@ static void set_losses(banyan_geometric_weights *fit)
         fit->loss[(size_t)fit->tree_count * ROW + (size_t)i] = (float)(i * fit->step);
     for (int t = fit->tree_count - 1; t >= fit->tree; t--) {
         float *now = fit->loss + (size_t)t * ROW, *next = now + ROW;
-        int whole = (int)fmin(used, ceil(fit->weight[t] / fit->step - WHOLE)), first = whole - whole % 4;
+        int whole = (int)fmin(used, ceil(fit->weight[t] / fit->step - ROUNDED_STEP)),
+            first = whole - whole % 4;
 
         memcpy(now, next, (size_t)first * sizeof *now);
         memcpy(fit->shifted + ROW, next,
@@ -121,7 +122,7 @@ static void count_wanted(banyan_geometric_weights *fit)
         fit->steps[t] = fit->weight[t] * in_steps;
     }
     for (int i = 0; i < fit->count; i++) {
-        double at = fit->left[i] * in_steps + WHOLE;
+        double at = fit->left[i] * in_steps + ROUNDED_STEP;
 
         for (int t = fit->tree; t < fit->tree_count && fit->price[i] > 0; t++) {
             double rest = at - fit->steps[t];
@@ -140,14 +141,14 @@ static void find_fees(banyan_geometric_weights *fit, int rounds)
 
     for (int i = 0; i < fit->count; i++)
         widest = fmax(widest, fit->left[i]);
-    fit->used = ((int)fmin(STEPS, widest / fit->step + WHOLE) / 4 + 1) * 4;
+    fit->used = ((int)fmin(STEPS, widest / fit->step + ROUNDED_STEP) / 4 + 1) * 4;
     for (int round = 0; round < rounds; round++) {
         set_losses(fit);
         count_wanted(fit);
         for (int t = fit->tree; t < fit->tree_count; t++) {
             double part = FEE_STEP / (1 + 0.1 * round) * (fit->wanted[t] / fit->tree_cost - 1);
 
-            fit->fee[t] += fit->weight[t] * fmax(-MOST_STEP, fmin(MOST_STEP, part));
+            fit->fee[t] += fit->weight[t] * fmax(-MAX_FEE_STEP, fmin(MAX_FEE_STEP, part));
         }
     }
     set_losses(fit);
@@ -183,9 +184,10 @@ static void find_heaviest(banyan_geometric_weights *fit, double widest)
     for (int t = 0; t < fit->tree_count; t++) {
         double before = weight;
 
-        for (; places < t + 1 && weight > LEAST * widest; places = fit->choice * places_for(fit, weight)) {
+        for (; places < t + 1 && weight > LOWEST_WEIGHT * widest;
+             places = fit->choice * places_for(fit, weight)) {
             before = weight;
-            weight *= FINER;
+            weight *= WEIGHT_STEP;
         }
         if (before > weight) {
             weight = heaviest_with(fit, t + 1, weight, before);
@@ -313,8 +315,7 @@ double banyan_geometric_weights_cost(const banyan_geometric_weights *fit, int th
     if (left < weight * (1 - 1e-9))
         return -1;
     if (fit->price[thing] <= 0)
-        return fit->mean_price * OVERUSED *
-               (fmax(0, 1 - left / fit->rest * fit->all / fit->width[thing]) + fit->scarce);
+        return fit->mean_price * (fmax(0, 1 - left / fit->rest * fit->all / fit->width[thing]) + fit->scarce);
     return fit->price[thing] * fmax(0, 1 + (loss_of(fit, fit->tree + 1, fmax(0, left - weight)) -
                                             loss_of(fit, fit->tree + 1, left)) /
                                                weight);
@@ -357,5 +358,5 @@ void banyan_geometric_weights_lower(banyan_geometric_weights *fit, double most)
     choose_weights(fit, fit->rest, most);
     for (int t = fit->tree; t < fit->tree_count; t++)
         fit->fee[t] *= fit->weight[t];
-    find_fees(fit, FEW_ROUNDS);
+    find_fees(fit, LATER_FEE_ROUNDS);
 }

@@ -27,7 +27,8 @@
 #define FLOOR 0.1 /* of a full arc's congestion, for every arc */
 #define FALL 0.97 /* of a pair's weight is the next one's: weights of many sizes fill links better */
 #define STEEP 12  /* doublings of the price between an empty arc and a full one */
-#define MOST 3    /* times full, and more, is all the same: prices stay finite */
+/* load of an arc in multiples of its capacity up to which the price grows: prices stay finite */
+#define MAX_LOAD 3
 #define PROOF 0.5 /* share of the proof's prices */
 #define HOP 3     /* of the mean price of an arc, for every hop from the root: trees shall be shallow */
 
@@ -44,15 +45,15 @@ typedef struct {
     int *via, *depth;     /* per node: the last arc of that way; hops in the tree, -1: not in it */
     int *hops;            /* per node: how deep it would be in the tree */
     unsigned char *is_settled;
-    double done, all;     /* weight of the pairs so far, and of all that there will be */
-    double roots;         /* what all nodes should sum */
-    double *needed;       /* per arc: what pairs bring in any case, as far as its ends tell */
-    double *rooted;       /* per node: weight of pairs that have their root there */
-    double *used, *width; /* per node: of its links, in and out together */
-    banyan_heap reached;  /* nodes outside the tree, by the cost of their way */
-    double *weight;       /* per pair */
-    int *root;            /* per tree */
-    int *way;             /* arcs */
+    double done, all;    /* weight of the pairs so far, and of all that there will be */
+    double roots;        /* what all nodes should sum */
+    double *needed;      /* per arc: what pairs bring in any case, as far as its ends tell */
+    double *rooted;      /* per node: weight of pairs that have their root there */
+    double *used;        /* per node: of its links, in and out together */
+    banyan_heap reached; /* nodes outside the tree, by the cost of their way */
+    double *weight;      /* per pair */
+    int *root;           /* per tree */
+    int *way;            /* arcs */
     int depth_limit;
     int64_t visits;         /* of arcs */
     unsigned char *is_near; /* per node: all active nodes are within the depth limit */
@@ -78,10 +79,8 @@ static void find_needed(grower *g)
         for (int is_out = 0; is_out < 2 && (graph->role[v] & BANYAN_NODE_ACTIVE); is_out++) {
             const int *first = is_out ? graph->out_first : graph->in_first,
                       *arcs = is_out ? graph->out_arc : graph->in_arc;
-            double width = 0;
+            double width = (double)banyan_graph_width(graph, v, is_out);
 
-            for (int j = first[v]; j < first[v + 1]; j++)
-                width += (double)graph->arcs[arcs[j]].capacity;
             for (int j = first[v]; j < first[v + 1]; j++)
                 g->needed[arcs[j]] += fmax(0, g->all - (width - (double)graph->arcs[arcs[j]].capacity));
         }
@@ -108,18 +107,12 @@ static banyan_status grower_init(grower *g, banyan_error *err)
     g->is_near = banyan_scratch_take(&g->memory, nodes, 1);
     g->rooted = banyan_scratch_take(&g->memory, nodes, sizeof *g->rooted);
     g->used = banyan_scratch_take(&g->memory, nodes, sizeof *g->used);
-    g->width = banyan_scratch_take(&g->memory, nodes, sizeof *g->width);
     if (g->memory.failed || !g->root)
         return banyan_fail_memory(err);
     for (size_t v = 0; v < nodes; v++)
         g->roots += g->problem->root[v];
-    for (size_t i = 0; i < arcs; i++) {
-        const banyan_arc *arc = &g->graph->arcs[i];
-
-        g->worth += (double)g->problem->price[i] * (double)arc->capacity;
-        g->width[arc->src] += (double)arc->capacity;
-        g->width[arc->dst] += (double)arc->capacity;
-    }
+    for (size_t i = 0; i < arcs; i++)
+        g->worth += (double)g->problem->price[i] * (double)g->graph->arcs[i].capacity;
     if (g->problem->keeps_room)
         find_needed(g);
     return BANYAN_SUCCESS;
@@ -130,7 +123,7 @@ static double congestion(const grower *g, int arc, double weight)
     double capacity = (double)g->graph->arcs[arc].capacity, left = 1 - g->done / g->all,
            full = (g->load[arc] + weight + left * g->needed[arc]) / capacity;
 
-    return (FLOOR + exp2(STEEP * (fmin(full, MOST) - 1))) / capacity;
+    return (FLOOR + exp2(STEEP * (fmin(full, MAX_LOAD) - 1))) / capacity;
 }
 
 static void set_price(grower *g, int arc, double congestion)
@@ -379,7 +372,7 @@ static banyan_status find_near_roots(grower *g, banyan_error *err)
 /* The share of its links that is used. */
 static double fullness(const grower *g, int v)
 {
-    return g->used[v] / g->width[v];
+    return g->used[v] / (double)(banyan_graph_width(g->graph, v, 0) + banyan_graph_width(g->graph, v, 1));
 }
 
 static int may_be_root(const grower *g, int v)

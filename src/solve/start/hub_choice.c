@@ -18,10 +18,11 @@
 
 #include "solve/start/hub_pairs.h"
 
-#define FEW 0.02 /* of the active workers without a place: no idle hub more is worth it */
-/* that those without a place make at first: more hubs that are overdone by less are a chain */
-#define LUMPS 4
-#define MOST_IN_CHAIN 16 /* active hubs that each serve a few, while there is an idle one */
+/* share of the active workers that may be left unserved rather than add an idle hub */
+#define UNSERVED_SHARE 0.02
+/* lumps that unserved workers are divided into when no hub has room: each lump overloads another hub */
+#define MIN_LUMPS 4
+#define MAX_CHAIN 16 /* active hubs that each serve some workers while there is an idle hub */
 
 void banyan_hub_choice_fini(banyan_hub_choice *c)
 {
@@ -85,13 +86,8 @@ static void find_service(banyan_hub_choice *c)
         }
     for (int v = 0; v < graph->node_count; v++)
         for (int d = 0; d < 2 && adds(c, v); d++) {
-            const int *first = d ? graph->out_first : graph->in_first,
-                      *arcs = d ? graph->out_arc : graph->in_arc;
-            double width = 0;
+            double width = fmax(0, (double)banyan_graph_width(graph, v, d) - (is_active(c, v) ? c->rate : 0));
 
-            for (int i = first[v]; i < first[v + 1]; i++)
-                width += (double)graph->arcs[arcs[i]].capacity;
-            width = fmax(0, width - (is_active(c, v) ? c->rate : 0));
             c->service[2 * v + d] = width;
             c->all[d][c->group[v]] += width;
             c->idle[d][c->group[v]] += is_active(c, v) ? 0 : width;
@@ -220,12 +216,12 @@ static void choose_hubs(banyan_hub_choice *c, int g, int d)
 {
     int v;
 
-    choose_active(c, g, d, c->need[g] / MOST_IN_CHAIN);
-    if (c->need[g] > FEW * c->graph->active_count)
+    choose_active(c, g, d, c->need[g] / MAX_CHAIN);
+    if (c->need[g] > UNSERVED_SHARE * c->graph->active_count)
         choose_idle(c, g, d, 1);
     choose_active(c, g, d, 1);
     while (c->need[g] > 0 && (v = least_overdone(c, g, d)) >= 0) {
-        int slots = (c->need[g] + LUMPS - 1) / LUMPS;
+        int slots = (c->need[g] + MIN_LUMPS - 1) / MIN_LUMPS;
 
         serve(c, v, d, slots);
         c->need[g] -= slots;

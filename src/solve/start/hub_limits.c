@@ -4,10 +4,11 @@
 
 #include "solve/start/hub_pairs.h"
 
-/* of what its workers' links carry: a switch with that much to others needs no hub of its own */
+/* share of what its workers' links carry: a switch with that much to others needs no hub of its own */
 #define NON_BLOCKING 0.5
-#define LEAST_RATE 0.95 /* of the aim: no lower one is looked for that suits whole hubs */
-#define FEW_SERVED 0.1  /* of what a hub serves: if active workers do more, hubs need not be whole */
+#define MIN_RATE 0.95 /* share of the aim below which no rate is looked for that suits whole hubs */
+/* share of what a hub serves: if active workers serve more, hubs need not be whole */
+#define ACTIVE_SHARE 0.1
 
 /* Whether all its links lead to and from one node that only forwards. */
 static int is_behind_one(const banyan_graph *graph, int v)
@@ -57,19 +58,15 @@ int banyan_hub_pairs_blocks(const banyan_graph *graph, int s)
     return outer[0] > 0 && (outer[0] < NON_BLOCKING * inner[1] || outer[1] < NON_BLOCKING * inner[0]);
 }
 
-/* Widths of all active and of all idle workers' links, in or out (d), and of the widest idle one. */
-static void add_widths(const banyan_graph *graph, int d, double *active, double *idle, double *widest)
+/* Widths of all active and of all idle workers' links, out (is_out) or in, and of the widest idle one. */
+static void add_widths(const banyan_graph *graph, int is_out, double *active, double *idle, double *widest)
 {
-    const int *first = d ? graph->out_first : graph->in_first, *arcs = d ? graph->out_arc : graph->in_arc;
-
     *active = *idle = 0;
     for (int v = 0; v < graph->node_count; v++) {
-        double width = 0;
+        double width = (double)banyan_graph_width(graph, v, is_out);
 
         if (!(graph->role[v] & BANYAN_NODE_ADDS))
             continue;
-        for (int i = first[v]; i < first[v + 1]; i++)
-            width += (double)graph->arcs[arcs[i]].capacity;
         *(graph->role[v] & BANYAN_NODE_ACTIVE ? active : idle) += width;
         *widest = graph->role[v] & BANYAN_NODE_ACTIVE ? *widest : fmax(*widest, width);
     }
@@ -85,11 +82,11 @@ double banyan_hub_pairs_whole(const banyan_graph *graph, double rate, int pairs)
     for (int d = 0; d < 2; d++)
         add_widths(graph, d, &active[d], &idle[d], &widest);
     all = fmin(active[0] + idle[0], active[1] + idle[1]);
-    while (widest > 0 && tried >= LEAST_RATE * rate) {
+    while (widest > 0 && tried >= MIN_RATE * rate) {
         double served = floor(pairs * widest / tried * (1 + 1e-9));
         double by_active = fmax(active[0], active[1]) / tried - graph->active_count;
 
-        if (served < 2 || by_active > FEW_SERVED * fmin(served, sends) ||
+        if (served < 2 || by_active > ACTIVE_SHARE * fmin(served, sends) ||
             2 * (sends + ceil(sends / (served - 1) - 1e-9)) * tried <= all)
             return tried;
         tried = pairs * widest / (served + 1);

@@ -17,13 +17,14 @@
 
 /* doublings of a link's price from an empty one to one that bears what it should by then */
 #define STEEPNESS 24.0
-#define AIM 0.9906 /* of the bound, at least */
-/* of the price of a link that bears what it should, for each hop between a hub and the root */
-#define DEEPER 0.1
-#define A_LITTLE_MORE 1.0003 /* times what will do is aimed at */
-#define NEARLY_WHOLE 0.9995  /* of such a rate will do */
-#define TURNS 6
-#define MORE_HOPS 2
+#define AIM 0.9906 /* share of the bound that is aimed at, at least */
+/* price of each hop between a hub and the root, as a part of that of a link that bears what it should */
+#define HOP_PRICE 0.1
+#define AIM_MARGIN 1.0003 /* factor on the rate that will do: what is aimed at */
+/* share of the rate with whole hubs that will do where that rate is below the aim */
+#define WHOLE_SHARE 0.9995
+#define MAX_TURNS 6 /* turns of rebalancing, at most */
+#define MORE_HOPS 2 /* hops by which rebalancing may make trees deeper */
 
 typedef struct {
     banyan_hub_choice choice;
@@ -108,7 +109,7 @@ static int nearest(maker *m, int child, int d, int g, int asked)
             double cost = m->distance[at] + m->price[arc];
 
             if (m->inside[w])
-                cost += DEEPER * m->depth[w];
+                cost += HOP_PRICE * m->depth[w];
             if (cost >= m->distance[w] || cost >= far)
                 continue;
             if (graph->role[w]) {
@@ -231,14 +232,14 @@ static banyan_status make_trees(maker *m, int *whole, banyan_error *err)
 banyan_status banyan_hub_pairs_find(const banyan_graph *graph, const banyan_hub_pairs_problem *problem,
                                     banyan_pair_packing *packing, banyan_error *err)
 {
-    double rate = fmax(AIM * packing->bound_value, A_LITTLE_MORE * problem->enough);
+    double rate = fmax(AIM * packing->bound_value, AIM_MARGIN * problem->enough);
     double whole_hubs = banyan_hub_pairs_whole(graph, rate, problem->pair_limit);
     maker m = {.choice = {.graph = graph, .rate = whole_hubs, .weight = whole_hubs / problem->pair_limit},
                .pair_count = problem->pair_limit};
     banyan_rebalance_problem rebalanced = {.aim = whole_hubs,
-                                           .enough = whole_hubs < rate ? NEARLY_WHOLE * whole_hubs
-                                                                       : problem->enough,
-                                           .turn_limit = TURNS,
+                                           .enough =
+                                               whole_hubs < rate ? WHOLE_SHARE * whole_hubs : problem->enough,
+                                           .turn_limit = MAX_TURNS,
                                            .more_hops = MORE_HOPS};
     double total = 0, *weight = banyan_alloc((size_t)m.pair_count, sizeof *weight);
     int whole = 0;

@@ -22,15 +22,16 @@
 #include "solve/start/matroid_partition.h"
 
 #define FULL ((int64_t)1 << 55)
-#define LARGEST_MULTIPLE 600 /* quanta in a unit, at most */
-#define FEWEST_COARSE 8      /* the same where fewer trees are wanted */
-#define MOST_COARSE 16
-#define TRIES 40
-#define LEAST_QUANTA 16
-#define LATEST 8 /* trees, by which the weight of the next ones is judged */
-#define LARGEST_LOT 8
-#define MOST_KNOWN 12 /* partitions, in networks of many widths: then each tree meets new ones */
-#define MOST_REST 8   /* quanta that are packed at once in the end */
+#define MAX_MULTIPLE 600 /* quanta in a unit, at most */
+#define MIN_COARSE 8     /* quanta in a unit, at least, where fewer trees are wanted */
+#define MAX_COARSE 16    /* quanta in a unit, at most, where fewer trees are wanted */
+#define MAX_TRIES 40     /* trees that are tried from one root until one may have some weight */
+#define MIN_QUANTA 16    /* quanta in what is to be packed, about: fewer leave no choice of trees */
+#define LATEST 8         /* trees whose mean weight tells what the next ones will have */
+#define MAX_LOT 8        /* trees that are taken before the worst partition is searched for again */
+/* partitions in networks of many widths: with more, each tree meets new ones */
+#define MAX_PARTITIONS 12
+#define MAX_REST 8 /* quanta that are packed at once in the end */
 
 typedef struct {
     const banyan_graph *graph;
@@ -52,23 +53,16 @@ typedef struct {
     int *part, *level, *queue;
     int *root, root_count, turn;
     size_t weight_capacity;
+    banyan_scratch memory;
 } peeler;
 
 static void peeler_fini(peeler *p)
 {
     banyan_worst_partition_destroy(p->loads);
     banyan_spanning_destroy(p->spanning);
-    banyan_free(p->room);
-    banyan_free(p->after);
-    banyan_free(p->before);
-    banyan_free(p->tight);
     banyan_free(p->known);
     banyan_free(p->asked);
-    banyan_free(p->cost);
-    banyan_free(p->part);
-    banyan_free(p->level);
-    banyan_free(p->queue);
-    banyan_free(p->root);
+    banyan_scratch_free(&p->memory);
 }
 
 /* Hops from the root over cables that have room; returns the largest. */
@@ -175,7 +169,7 @@ static void count_tight(peeler *p)
  * nothing; coarse: one that makes few trees. */
 static void choose_quantum(peeler *p, int coarse, banyan_fraction strength)
 {
-    int64_t multiple = coarse ? FEWEST_COARSE : 1, limit = coarse ? MOST_COARSE : LARGEST_MULTIPLE,
+    int64_t multiple = coarse ? MIN_COARSE : 1, limit = coarse ? MAX_COARSE : MAX_MULTIPLE,
             divisor = strength.num / strength.den / 1600 + 1, best = 1;
     double best_share = 0;
 
@@ -191,7 +185,7 @@ static void choose_quantum(peeler *p, int coarse, banyan_fraction strength)
             break;
     }
     /* Few quanta leave no choice of trees, and the search for one would take long. */
-    best *= 1 + LEAST_QUANTA / (strength.num * best / strength.den / divisor + 1);
+    best *= 1 + MIN_QUANTA / (strength.num * best / strength.den / divisor + 1);
     p->quantum = (double)divisor / (double)best;
     p->is_rounded = divisor > 1;
     for (int i = 0; i < p->graph->arc_count; i++)
@@ -218,19 +212,18 @@ static banyan_status peeler_init(peeler *p, const banyan_graph *graph, const ban
     p->graph = graph;
     p->problem = problem;
     p->peel = peel;
-    p->room = banyan_alloc(arcs, sizeof(int64_t));
-    p->after = banyan_alloc(arcs, sizeof(int64_t));
-    p->before = banyan_alloc(arcs, sizeof(int64_t));
-    p->tight = banyan_alloc(arcs, sizeof(int64_t));
-    p->cost = banyan_alloc(arcs, sizeof(int64_t));
-    p->part = banyan_alloc(nodes, sizeof(int));
-    p->level = banyan_alloc(nodes, sizeof(int));
-    p->queue = banyan_alloc(nodes, sizeof(int));
-    p->root = banyan_alloc(nodes, sizeof(int));
-    if (!p->room || !p->after || !p->before || !p->tight || !p->cost || !p->part || !p->level || !p->queue ||
-        !p->root)
-        return banyan_fail_memory(err);
-    status = banyan_worst_partition_create(graph, &p->loads, err);
+    p->room = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->after = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->before = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->tight = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->cost = banyan_scratch_take(&p->memory, arcs, sizeof(int64_t));
+    p->part = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->level = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->queue = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    p->root = banyan_scratch_take(&p->memory, nodes, sizeof(int));
+    status = banyan_scratch_check(&p->memory, err);
+    if (!status)
+        status = banyan_worst_partition_create(graph, &p->loads, err);
     if (!status)
         status = banyan_spanning_create(graph, &p->spanning, err);
     if (!status)
@@ -358,7 +351,7 @@ static banyan_status keep_tree(peeler *p, int64_t weight, banyan_error *err)
 static banyan_status take_one(peeler *p, int64_t *weight, banyan_error *err)
 {
     *weight = 0;
-    for (int tries = 0; tries < TRIES && *weight == 0; tries++) {
+    for (int tries = 0; tries < MAX_TRIES && *weight == 0; tries++) {
         count_tight(p);
         if (!make_tree(p, p->root[p->turn % p->root_count]))
             return p->peel->trees.failed ? banyan_fail_memory(err) : BANYAN_SUCCESS;
@@ -382,7 +375,7 @@ static int is_hopeless(const peeler *p)
 
     if (count < LATEST || !(p->problem->least > 0))
         return 0;
-    if (p->is_rounded && p->known_count > MOST_KNOWN)
+    if (p->is_rounded && p->known_count > MAX_PARTITIONS)
         return 1;
     for (size_t t = count - LATEST; t < count; t++)
         latest += p->peel->weight[t] / LATEST;
@@ -454,7 +447,7 @@ static banyan_status take_all(peeler *p, banyan_error *err)
         else
             status = take_one(p, &weight, err);
         good = good && p->known_count == known;
-        lot = good && lot ? (lot < LARGEST_LOT ? 2 * lot : lot) : p->is_rounded;
+        lot = good && lot ? (lot < MAX_LOT ? 2 * lot : lot) : p->is_rounded;
     }
     return status;
 }
@@ -466,7 +459,7 @@ static banyan_status take_rest(peeler *p, banyan_error *err)
     int found;
     banyan_status status;
 
-    if (p->rest == 0 || p->rest > MOST_REST || before + (size_t)p->rest > (size_t)p->problem->tree_limit)
+    if (p->rest == 0 || p->rest > MAX_REST || before + (size_t)p->rest > (size_t)p->problem->tree_limit)
         return BANYAN_SUCCESS;
     status = banyan_matroid_partition_trees(p->graph, p->room, (int)p->rest, &p->peel->trees, &found, err);
     for (size_t t = before; !status && t < p->peel->trees.tree_count; t++) {
