@@ -20,7 +20,7 @@ typedef struct {
     const int64_t
         *price;      /* per arc, under which good trees are cheap, where idle nodes help; NULL: not known */
     int more_hops;   /* than the deepest tree has: trees may become so deep */
-    int keeps_depth; /* that is a limit of the caller's, in edges: no idle node joins a tree on one of these */
+    int keeps_depth; /* that is a limit of the caller's, in edges: idle nodes join no tree */
     banyan_weights_rule weights;
 } banyan_rebalance_problem;
 
