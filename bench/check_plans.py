@@ -4,7 +4,7 @@
 
     bench/check_plans.py build/release/banyan                  compare with tests/data/plans/
     bench/check_plans.py build/release/banyan --short          the part of it that takes seconds
-    bench/check_plans.py build/release/banyan --store          write the current figures there instead
+    bench/check_plans.py build/release/banyan --store          write the current figures there instead; with --sizes, those of these sizes
 
 tests/data/plans/MACHINE.csv holds a row per case, as bench/planning_sweep.py names and makes them: random damage to networks of 8 to
 1,024 workers with all or some of them active, at most 64 or 4,096 trees, and idle workers that add, forward or do nothing. The solvers
@@ -118,6 +118,14 @@ def judge_work(pairs):
     return sentences
 
 
+def key_of(row):
+    return row["case"], row["max_trees"], row["relays"]
+
+
+def is_asked(options, row):
+    return not options.sizes or str(size_of(row)) in options.sizes.split(",")
+
+
 def is_short(row, index):
     """Every ninth of the small cases: all bases, damages and relays are among them."""
     return size_of(row) <= 32 and index % 9 == 0
@@ -137,6 +145,18 @@ def plan_all(options, rows):
     return pairs
 
 
+def renew(options, path):
+    """The rows to store: new ones, and those of other sizes as they are."""
+    kept = {key_of(row): row for row in load(path)} if options.sizes else {}
+    cases = list_stored()
+    news = {key_of(new): new for _, new in plan_all(options, [row for row in cases if is_asked(options, row)])}
+    for row in news.values():
+        if row["failure"]:
+            print(f"left out: {row['case']}: {row['failure']}")
+    rows = [news.get(key_of(row)) or kept.get(key_of(row)) for row in cases]
+    return [row for row in rows if row and not row.get("failure")]
+
+
 def read_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("banyan", help="the command line, as in build/release/banyan")
@@ -149,8 +169,8 @@ def read_options():
     options = parser.parse_args()
     if not os.access(options.banyan, os.X_OK):
         parser.error(f"{options.banyan} cannot be run")
-    if options.store and (options.short or options.sizes):
-        parser.error("--store writes all cases: --short and --sizes do not go with it")
+    if options.store and options.short:
+        parser.error("--store writes all cases: --short does not go with it")
     return options
 
 
@@ -158,17 +178,13 @@ def main():
     options = read_options()
     path = os.path.join(DATA, options.machine + ".csv")
     if options.store:
-        rows = [new for _, new in plan_all(options, list_stored())]
-        for row in rows:
-            if row["failure"]:
-                print(f"left out: {row['case']}: {row['failure']}")
-        store(path, [row for row in rows if not row["failure"]])
+        store(path, renew(options, path))
         return 0
     if not os.path.exists(path):
         print(f"skipped: no figures are stored for {options.machine}; --store writes them")
         return 0
     rows = [row for i, row in enumerate(load(path)) if (not options.short or is_short(row, i))
-            and (not options.sizes or str(size_of(row)) in options.sizes.split(","))]
+            and is_asked(options, row)]
     pairs = plan_all(options, rows)
     worse = [(old, judge_case(old, new)) for old, new in pairs if judge_case(old, new)]
     for old, why in worse:
