@@ -8,7 +8,7 @@
 
 typedef struct {
     int src, dst;              /* ranks */
-    double seconds, max_bytes; /* it ends after about that long, or when so much has been sent */
+    double seconds, max_bytes; /* it ends after about that long, or when that many bytes have been sent */
     double under_way_bytes;    /* the most at a time */
     int is_alone;              /* no other flow uses its links */
 } banyan_probe_flow;

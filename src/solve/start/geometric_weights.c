@@ -67,7 +67,7 @@ void banyan_geometric_weights_destroy(banyan_geometric_weights *fit)
     banyan_free(fit);
 }
 
-/* What a thing loses that has so much left, in steps. */
+/* What a thing loses of which that many steps are left. */
 static double loss_at(const banyan_geometric_weights *fit, int tree, double at)
 {
     return (double)fit->loss[(size_t)tree * ROW + (at < STEPS ? (size_t)at : STEPS)];
