@@ -196,7 +196,7 @@ def plan(options, folder, name):
         command += ["--active", ",".join(map(str, active))]
     row = {"case": name, "max_trees": options.trees, "relays": options.relays, "workers": workers,
            "active": len(active or range(workers)), "share": 0, "cpu_s": options.limit, "bytes_per_s": 0, "bound_bytes_per_s": 0,
-           "depth": 0, "trees": 0, **dict.fromkeys(WORK, 0), "failure": ""}
+           "predicted_s": 0, "depth": 0, "trees": 0, **dict.fromkeys(WORK, 0), "failure": ""}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=options.limit, check=False)
     except subprocess.TimeoutExpired:
@@ -207,8 +207,8 @@ def plan(options, folder, name):
     else:
         answer = json.loads(done.stdout)
         row.update(share=answer["share_of_bound"], cpu_s=answer["planning_s"], bytes_per_s=answer["bytes_per_s"],
-                   bound_bytes_per_s=answer["bytes_per_s"] / answer["share_of_bound"], depth=answer["depth"],
-                   trees=answer["trees"], **answer["work"])
+                   bound_bytes_per_s=answer["bytes_per_s"] / answer["share_of_bound"], predicted_s=answer["predicted_s"],
+                   depth=answer["depth"], trees=answer["trees"], **answer["work"])
     return row, command
 
 
