@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each start of the forest is worth: the planner is built without it, and stored networks are planned again.
 
-    bench/starts.py > bench/results/starts.csv        about a quarter of an hour on two cores
+    bench/starts.py > bench/results/starts.csv        some hours on two cores; minutes with --sizes and --every
 
 A start is a line of the list in src/algorithms/forest/starts.c. For each a copy of the source is built in which that line is missing; the
 sample is every EVERY-th of the networks that `make check-plans` plans, of those sizes that are given. A row says on how many networks the
