@@ -90,8 +90,7 @@ static void find_pieces(const maker *m, int *top)
         top[v] = v;
     for (int i = 0; i < m->graph->arc_count; i++)
         if (m->left[i] > 0)
-            top[banyan_graph_find_top(top, m->graph->arcs[i].src)] =
-                banyan_graph_find_top(top, m->graph->arcs[i].dst);
+            banyan_graph_join_tops(top, m->graph->arcs[i].src, m->graph->arcs[i].dst);
 }
 
 static banyan_status keep_rest(const maker *m, banyan_error *err)
