@@ -563,7 +563,20 @@ def mixed():
     print("told")
 
 
+def leave_during_a_callback():
+    """The main thread ends while the group's runs a callback, with torch's C++ above and below it."""
+    begin()
+    work = dist.all_reduce(torch.ones(1000), async_op=True)
+    callback = work.get_future().then(lambda _: time.sleep(0.04))
+    work.wait()
+    dist.destroy_process_group()
+    assert callback
+
+
 class Torch(unittest.TestCase):
+    def test_a_program_may_end_while_callbacks_run(self):
+        ranks.on(2, leave_during_a_callback)
+
     def test_cpu_tensors_on_one_rank_and_cuda_tensors_on_another_are_told(self):
         output = ranks.on(3, mixed, environment={"BANYAN_GPU": "emulated"})
         self.assertEqual(output.count("told"), 3, output)

@@ -302,6 +302,44 @@ private:
     size_t next_ = 0;
 };
 
+// The threads of all queues. Python ends a thread that asks for its lock while the interpreter shuts down, and in the
+// middle of torch's C++ that aborts the process: so the interpreter waits for them before.
+class Threads {
+public:
+    template <typename Function> void start(Function function)
+    {
+        std::lock_guard<std::mutex> lock(mutex_);
+
+        std::thread([this, function = std::move(function)]() mutable {
+            function();
+            std::lock_guard<std::mutex> ended(mutex_);
+
+            running_--;
+            changed_.notify_all();
+        }).detach();
+        running_++;
+    }
+
+    void wait_for_all(double seconds)
+    {
+        std::unique_lock<std::mutex> lock(mutex_);
+
+        changed_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return !running_; });
+    }
+
+private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int running_ = 0;
+};
+
+Threads &threads()
+{
+    static Threads *made = new Threads; // for ever: threads that a stuck call holds outlive all that is static
+
+    return *made;
+}
+
 // The calls of one communicator, one after the other.
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
@@ -323,7 +361,7 @@ public:
         if (is_ending_)
             throw std::runtime_error("the process group has been destroyed");
         if (!is_serving_)
-            std::thread([self = shared_from_this()] { self->serve(); }).detach();
+            threads().start([self = shared_from_this()] { self->serve(); });
         is_serving_ = true;
         waiting_.push_back({call, std::move(function), is_python});
         changed_.notify_all();
@@ -1055,6 +1093,9 @@ WorkPointer submit(Queue &queue, py::object call, const py::object &outputs)
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
+    module.def(
+        "wait_for_threads", [](double seconds) { threads().wait_for_all(seconds); },
+        py::call_guard<py::gil_scoped_release>());
     py::class_<Queue, std::shared_ptr<Queue>>(module, "Queue")
         .def(py::init<int, size_t>())
         .def("submit", &submit)

@@ -11,9 +11,10 @@ the copy waits for, and another one, behind the copy, is what the thread waits f
 """
 
 import queue
-import threading
 
 import torch
+
+from .work import start_thread
 
 
 class HostCopies:
@@ -24,8 +25,7 @@ class HostCopies:
         self._on_ready = on_ready  # called with a unit's number, when its bytes are in its host memory
         self._stream = torch.cuda.Stream(device)
         self._queue = queue.Queue()
-        self._thread = threading.Thread(target=self._run, name="banyan gradients", daemon=True)
-        self._thread.start()
+        self._thread = start_thread(self._run, "banyan gradients", lambda: self._queue.put(None))
 
     def make(self, view, count):
         """(as it lies on the GPU from this view on, its place on the host)."""

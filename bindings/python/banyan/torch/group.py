@@ -32,10 +32,11 @@ from .recorder import recorder
 from .reconfigure import Handle, Unformed, meet, members_of
 from .stream import StreamLane, fits
 from .tensors import Flat, bytes_of, check_tensor, op_name, sum_type
-from .work import CombinedWork, Worker
+from .work import CombinedWork, Worker, end_threads
 
 _TIMEOUT_MS = 30_000  # the library's own
 _SHRINK_ABORT = 1  # of torch: calls that are going on are ended first
+_LEAVING_S = 5  # for calls that are going on when the program ends; callbacks of those that are done take milliseconds
 
 _groups = weakref.WeakSet()
 
@@ -647,6 +648,8 @@ def _copy_parts(address, counts, slots, is_out):
 def _leave():
     for group in list(_groups):
         group.close(wait=False)
+    end_threads(_LEAVING_S)
+    native.end_threads(_LEAVING_S)
 
 
 def _timeout_of(given):

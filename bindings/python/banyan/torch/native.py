@@ -95,6 +95,12 @@ def make_worker(rank):
     return NativeWorker(rank) if module() else None
 
 
+def end_threads(seconds):
+    """As work.end_threads(), where the queues have been told to stop."""
+    if _loaded and _loaded[0]:
+        _loaded[0].wait_for_threads(seconds)
+
+
 def wrap(group):
     """What torch gets of a BanyanGroup."""
     if not module():

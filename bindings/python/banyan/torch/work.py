@@ -11,6 +11,7 @@ nobody in Python holds a Work that is done, its outputs become weak references.
 import collections
 import sys
 import threading
+import time
 import weakref
 
 import torch
@@ -21,6 +22,32 @@ _REMEMBERED = 8192  # more than C++ ever leaves unwaited for
 _recent = collections.deque(maxlen=_REMEMBERED)
 _lock = threading.Lock()
 _with_outputs = []  # those of them that hold their outputs
+_threads = {}  # that run, with what tells them to end
+
+
+def start_thread(run, name, stop):
+    """A thread that end_threads() ends. Where one comes back from torch's C++ while the interpreter shuts down, Python ends
+    it there, in the middle of C++, and that aborts the process."""
+
+    def run_and_forget():
+        try:
+            run()
+        finally:
+            _threads.pop(thread, None)
+
+    thread = threading.Thread(target=run_and_forget, name=name, daemon=True)
+    _threads[thread] = stop
+    thread.start()
+    return thread
+
+
+def end_threads(seconds):
+    """Waits so long at most: a call whose other ranks do not come may take its time-out."""
+    until = time.monotonic() + seconds
+    for stop in list(_threads.values()):
+        stop()
+    for thread in list(_threads):
+        thread.join(max(0, until - time.monotonic()))
 
 
 def remember(work):
@@ -196,8 +223,7 @@ class Worker:
                 raise RuntimeError("the process group has been destroyed")
             self._calls.append((call, outputs, work))
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                self._thread = start_thread(self._run, self._name, lambda: self.stop(wait=False))
             self._changed.notify_all()
         return work
 
