@@ -11,9 +11,9 @@
 #include <math.h>
 
 #include "bound/allreduce.h"
-#include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
+#include "solve/net/effort.h"
 #include "solve/net/tolerance.h"
 #include "solve/oracle/branch_and_bound.h"
 #include "solve/oracle/spanning.h"
@@ -21,8 +21,6 @@
 #include "solve/presolve/contraction.h"
 #include "solve/presolve/merge_twins.h"
 
-#define MOST_SEARCHED 200
-#define MOST_ROOTS 100 /* nodes, where each is searched for as a root */
 #define EFFORT 4000000 /* of a search */
 #define MOST ((banyan_wide)1 << 120)
 
@@ -45,7 +43,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
         *exact = 1;
         return banyan_spanning_cost(graph, price, out, err);
     }
-    if (banyan_graph_has_helpers(graph) && !banyan_network_is_searched(graph))
+    if (banyan_graph_has_helpers(graph) && !banyan_effort_has_tables(graph))
         return BANYAN_SUCCESS;
     return banyan_pair_prices_check(graph, price, &worth, out, exact, err);
 }
@@ -59,7 +57,7 @@ static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *pr
     int64_t half = hoped < INT64_MAX ? (int64_t)((hoped + 1) / 2) : INT64_MAX, least;
     banyan_status status;
 
-    if (!banyan_graph_has_even_prices(graph, price) || graph->node_count > MOST_SEARCHED)
+    if (!banyan_graph_has_even_prices(graph, price) || !banyan_effort_searches_tree(graph))
         return BANYAN_SUCCESS;
     status = banyan_branch_and_bound_create(graph, EFFORT, &exhaust, err);
     if (status)
@@ -90,7 +88,7 @@ static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const in
     banyan_branch_and_bound *up = NULL, *down = NULL;
     banyan_status status;
 
-    if (graph->symmetric || graph->node_count > MOST_ROOTS)
+    if (graph->symmetric || !banyan_effort_searches_roots(graph))
         return BANYAN_SUCCESS;
     status = banyan_branch_and_bound_create_rooted(graph, 1, EFFORT, &up, err);
     if (!status)

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "bound/allreduce.h"
-#include "bound/network.h"
 #include "core/alloc.h"
 #include "solve/cut/split.h"
 #include "solve/net/effort.h"
@@ -15,11 +14,6 @@
 #include "solve/pack/pair_columns.h"
 
 #define ROUNDS 3000
-
-/* Beyond that many nodes and arcs a packing takes long. */
-static const struct {
-    int nodes, arcs, effort;
-} most[] = {{30, 400, 400000}, {100, 1000, 4000000}};
 
 /* What a packing says is not taken on trust. */
 static banyan_status take_prices(const banyan_graph *graph, int64_t *price, double hoped,
@@ -89,11 +83,10 @@ static banyan_status lower_by_pairs(const banyan_graph *graph, int effort, banya
 banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int patient,
                                                banyan_allreduce_bound *out, banyan_error *err)
 {
-    int is_small = graph->node_count <= most[patient].nodes && graph->arc_count <= most[patient].arcs,
-        effort = banyan_network_is_searched(graph) ? 0 : most[patient].effort;
+    int effort;
 
-    if (out->value <= out->reached * (1 + BANYAN_NEARLY_SAME) || (effort && !is_small) ||
-        !banyan_graph_has_helpers(graph))
+    if (out->value <= out->reached * (1 + BANYAN_NEARLY_SAME) || !banyan_graph_has_helpers(graph) ||
+        !banyan_effort_packs_for_bound(graph, patient, &effort))
         return BANYAN_SUCCESS;
     return lower_by_pairs(graph, effort, out, err);
 }

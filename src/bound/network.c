@@ -15,7 +15,6 @@
 #define MOST_RATE 1e290
 #define WIDEST 4294967296.0 /* 2^32 */
 #define MUCH_WIDER 256.0
-#define MOST_SETS 450000 /* sets of helpers times nodes squared: a tree for each takes a second */
 
 typedef struct {
     unsigned char *role, *gone;
@@ -289,18 +288,4 @@ banyan_status banyan_network_graph(const banyan_topology *topology, const int *a
     }
     banyan_scratch_free(&s.memory);
     return status;
-}
-
-int banyan_network_is_searched(const banyan_graph *graph)
-{
-    int helpers = 0, nodes;
-
-    for (int v = 0; v < graph->node_count; v++)
-        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
-                   (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) &&
-                   graph->out_first[v] < graph->out_first[v + 1];
-    nodes = graph->active_count + helpers;
-    if (graph->active_count <= BANYAN_STEINER_TERMINALS)
-        return 1;
-    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= MOST_SETS / nodes;
 }

@@ -18,8 +18,4 @@ banyan_status banyan_relays_parse(const char *text, banyan_relays *out, banyan_e
 banyan_status banyan_network_graph(const banyan_topology *topology, const int *active, int active_count,
                                    banyan_relays relays, banyan_graph **out, banyan_error *err);
 
-/* The cheapest trees through idle nodes that add or copy can be found for each set of these: there are few,
- * or few active workers. */
-int banyan_network_is_searched(const banyan_graph *graph);
-
 #endif

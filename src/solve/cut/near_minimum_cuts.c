@@ -18,6 +18,7 @@
 #include "core/alloc.h"
 #include "core/scratch.h"
 #include "solve/cut/soft_partitions.h"
+#include "solve/net/effort.h"
 
 /* width that a cut has to spare, as a part of what is to come, for which its weight falls to 1 / e */
 #define SPARE_SCALE 0.03
@@ -75,7 +76,7 @@ banyan_status banyan_near_minimum_cuts_create(const banyan_graph *graph, const i
     c->soft = banyan_scratch_take(&c->memory, (size_t)graph->arc_count, sizeof(double));
     if (c->memory.failed)
         status = banyan_fail_memory(err);
-    if (!status && !graph->symmetric && !banyan_graph_is_dense(graph))
+    if (!status && !graph->symmetric && !banyan_effort_is_dense(graph))
         status = banyan_soft_partitions_create(graph, price, &c->parts, err);
     if (status) {
         banyan_near_minimum_cuts_destroy(c);

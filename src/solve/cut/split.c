@@ -408,14 +408,6 @@ static void price_arcs(const banyan_divider *d, double *price)
     }
 }
 
-/* Whether the cheapest trees of all roots (Edmonds) take longer than the cuts may. */
-static int has_many_roots(const banyan_divider *d)
-{
-    double active = d->graph->active_count;
-
-    return 2 * d->root_count * active * active > BANYAN_CUT_VISITS;
-}
-
 /* What the prices prove, as whole numbers. Where the cheapest trees are not to be had, the cuts prove it by
  * themselves. */
 static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_error *err)
@@ -426,7 +418,7 @@ static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_er
     banyan_status status;
     int proven;
 
-    if (banyan_graph_has_helpers(graph) || has_many_roots(d)) {
+    if (banyan_graph_has_helpers(graph) || !banyan_effort_finds_trees_of_roots(graph, d->root_count)) {
         status = banyan_split_find_prove_by_cuts(d, out->price, &num, &den, err);
         goto out;
     }

@@ -8,8 +8,6 @@
 #include "core/alloc.h"
 #include "solve/net/fraction.h"
 
-#define DENSE 13 /* arcs a node */
-
 /* Where two bandwidths differ by less, they are the same cable's two directions. */
 static int pair_order(const banyan_arc *a, const banyan_arc *b)
 {
@@ -243,11 +241,6 @@ int64_t banyan_graph_price_between(const banyan_graph *graph, const int64_t *pri
             least = price[i];
     }
     return least;
-}
-
-int banyan_graph_is_dense(const banyan_graph *graph)
-{
-    return graph->arc_count > DENSE * graph->node_count;
 }
 
 banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role)

@@ -100,10 +100,6 @@ int banyan_graph_has_helpers(const banyan_graph *graph);
 /* Some node with an arc neither adds nor copies. */
 int banyan_graph_has_forwarders(const banyan_graph *graph);
 
-/* That many arcs at a node, on average, that a program over trees takes long, and that edges can move one by
- * one. */
-int banyan_graph_is_dense(const banyan_graph *graph);
-
 /* The same graph, but nodes that only add or only copy just forward. A view: role (node_count bytes, the
  * caller's) and the original must live on; it is not destroyed. */
 banyan_graph banyan_graph_even_view(const banyan_graph *graph, unsigned char *role);

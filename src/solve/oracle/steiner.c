@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/alloc.h"
+#include "solve/net/effort.h"
 #include "solve/net/work.h"
 #include "solve/oracle/steiner_parts.h"
 

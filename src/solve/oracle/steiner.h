@@ -6,11 +6,9 @@
 
 #include "solve/oracle/closure.h"
 
-#define BANYAN_STEINER_TERMINALS 9 /* as many can be served by one table, whatever the number of helpers */
-
 typedef struct banyan_steiner banyan_steiner;
 
-/* Exact where the active nodes of the closure are at most 9 or its other nodes at most 9 (is_exact tells);
+/* Exact where at most BANYAN_STEINER_TERMINALS nodes of the closure are active, or are not (is_exact tells);
  * else a local search: flip one helper at a time while the tree gets cheaper. The closure must live on. */
 banyan_status banyan_steiner_create(const banyan_closure *closure, banyan_steiner **out, banyan_error *err);
 void banyan_steiner_destroy(banyan_steiner *steiner); /* accepts NULL */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* solve/net/effort.c: which networks are small enough for what takes long. Elsewhere no number of nodes or
+ * links decides what is done. */
+#include "solve/net/effort.h"
+
+#define DENSE 13              /* arcs a node: twice those of a torus in three dimensions, and one more */
+#define TABLE_WORK 450000     /* sets of helpers times nodes squared: a tree for each takes a second */
+#define SEARCHED_NODES 200    /* for one cheapest tree */
+#define SEARCHED_AS_ROOTS 100 /* where each node is searched for as a root */
+
+/* Up to that many nodes and arcs a packing of pairs with limited searches proves a bound in seconds. */
+static const struct {
+    int nodes, arcs, effort;
+} packed[] = {{30, 400, 400000}, {100, 1000, 4000000}};
+
+int banyan_effort_is_dense(const banyan_graph *graph)
+{
+    return graph->arc_count > DENSE * graph->node_count;
+}
+
+int banyan_effort_has_tables(const banyan_graph *graph)
+{
+    int helpers = 0, nodes;
+
+    for (int v = 0; v < graph->node_count; v++)
+        helpers += !(graph->role[v] & BANYAN_NODE_ACTIVE) &&
+                   (graph->role[v] & (BANYAN_NODE_ADDS | BANYAN_NODE_COPIES)) &&
+                   graph->out_first[v] < graph->out_first[v + 1];
+    nodes = graph->active_count + helpers;
+    if (graph->active_count <= BANYAN_STEINER_TERMINALS)
+        return 1;
+    return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= TABLE_WORK / nodes;
+}
+
+int banyan_effort_finds_trees_of_roots(const banyan_graph *graph, int root_count)
+{
+    double active = graph->active_count;
+
+    return 2 * root_count * active * active <= BANYAN_CUT_VISITS;
+}
+
+int banyan_effort_searches_tree(const banyan_graph *graph)
+{
+    return graph->node_count <= SEARCHED_NODES;
+}
+
+int banyan_effort_searches_roots(const banyan_graph *graph)
+{
+    return graph->node_count <= SEARCHED_AS_ROOTS;
+}
+
+int banyan_effort_packs_for_bound(const banyan_graph *graph, int patient, int *search_effort)
+{
+    *search_effort = banyan_effort_has_tables(graph) ? 0 : packed[patient].effort;
+    return !*search_effort ||
+           (graph->node_count <= packed[patient].nodes && graph->arc_count <= packed[patient].arcs);
+}
