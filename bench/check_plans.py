@@ -70,7 +70,7 @@ def store(path, rows):
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n", extrasaction="ignore")
         writer.writeheader()
         for row in rows:
-            writer.writerow({**row, "bytes_per_s": "%.9g" % row["bytes_per_s"], "bound_bytes_per_s": "%.9g" % row["bound_bytes_per_s"]})
+            writer.writerow({**row, **{key: "%.9g" % row[key] for key in ("bytes_per_s", "bound_bytes_per_s")}, **{key: int(row[key]) for key in sweep.WORK}})
 
 
 def size_of(row):
@@ -127,8 +127,8 @@ def is_asked(options, row):
 
 
 def is_short(row, index):
-    """Every ninth of the small cases: all bases, damages and relays are among them."""
-    return size_of(row) <= 32 and index % 9 == 0
+    """Every 14th of the small cases: all bases, damages and relays are among them."""
+    return size_of(row) <= 32 and index % 14 == 0
 
 
 def plan_all(options, rows):
