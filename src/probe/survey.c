@@ -21,17 +21,22 @@
 #define LOCAL_S 0.005
 #define LOCAL_TIMES 3 /* the best counts: others may be at work on the host */
 #define LOCAL_UNDER_WAY 1048576.0
+#define LOCAL_BYTES 3e7
 #define PING_ROUNDS 7 /* of the tournament, at most */
 
-#define FIRST_S 0.01 /* of a round before any speed is known */
-#define MIN_S 0.004  /* of any round: what starting together may differ by is well below */
+#define FIRST_S 0.004 /* of a round before any speed is known */
+#define MIN_S 0.004   /* of any round: what starting together may differ by is well below */
 #define MAX_S 0.05
-#define ROUND_BYTES 8e6     /* of all hosts together, */
-#define MIN_FLOW_BYTES 8e5  /* but of a flow not less than this, */
-#define MAX_FLOW_BYTES 2e6  /* and not more */
-#define SLOW_FLOW_BYTES 1e5 /* that much at least of the slowest */
-#define QUEUE_S 0.0005      /* what may wait in the queues of a switch */
-#define MIN_UNDER_WAY 65536.0
+#define ROUND_BYTES 4e6        /* of all hosts together, */
+#define MIN_FLOW_BYTES 5e5     /* but of a flow not less than this, */
+#define MAX_FLOW_BYTES 2e6     /* and not more */
+#define LONG_BYTES 8e5         /* of a flow between two hosts that do nothing else, */
+#define TRUNK_FLOW_BYTES 2.5e5 /* and of one of several that fill a trunk */
+#define SLOW_FLOW_BYTES 2e5    /* that much at least of the slowest */
+#define MAX_SEGMENTS 12        /* times what is under way: no flow needs more, however fast */
+#define UNEXPECTED 2.0         /* times what is expected: a flow may be that much faster */
+#define QUEUE_S 0.0005         /* what may wait in the queues of a switch */
+#define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
 #define FIRST_UNDER_WAY 65536.0
 
@@ -61,10 +66,11 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
         for (int i = s->first[h]; i < s->first[h + 1] && s->first[h + 1] - s->first[h] > 1; i++) {
             int next = i + 1 < s->first[h + 1] ? i + 1 : s->first[h];
 
-            s->flows[count++] = (banyan_probe_flow){s->ranks[i], s->ranks[next]};
+            s->flows[count++] =
+                (banyan_probe_flow){s->ranks[i], s->ranks[next], LOCAL_S, LOCAL_BYTES, LOCAL_UNDER_WAY, 0};
         }
     for (int again = 0; again < LOCAL_TIMES && count && !status; again++) {
-        status = banyan_probe_flows(s->gauge, s->flows, count, LOCAL_S, LOCAL_UNDER_WAY, s->second, err);
+        status = banyan_probe_flows(s->gauge, s->flows, count, s->second, err);
         for (int i = 0; i < count && !status; i++)
             s->rates[i] = !again || s->second[i] > s->rates[i] ? s->second[i] : s->rates[i];
     }
@@ -74,7 +80,8 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
         f->local[h] /= s->first[h + 1] - s->first[h];
     for (int h = 0; h < f->host_count; h++)
         if (s->first[h + 1] - s->first[h] > 1)
-            s->flows[pairs++] = (banyan_probe_flow){s->ranks[s->first[h]], s->ranks[s->first[h] + 1]};
+            s->flows[pairs++] =
+                (banyan_probe_flow){.src = s->ranks[s->first[h]], .dst = s->ranks[s->first[h] + 1]};
     if (!status && pairs)
         status = banyan_probe_pings(s->gauge, s->flows, pairs, s->rates, err);
     for (int i = 0; i < pairs && !status; i++)
@@ -103,7 +110,7 @@ static banyan_status ping_hosts(banyan_survey *s, int round, banyan_error *err)
             continue;
         s->pairs[2 * count] = a;
         s->pairs[2 * count + 1] = b;
-        s->flows[count++] = (banyan_probe_flow){s->ranks[s->first[a]], s->ranks[s->first[b]]};
+        s->flows[count++] = (banyan_probe_flow){.src = s->ranks[s->first[a]], .dst = s->ranks[s->first[b]]};
     }
     status = banyan_probe_pings(s->gauge, s->flows, count, s->rates, err);
     for (int i = 0; i < count && !status; i++) {
@@ -113,34 +120,65 @@ static banyan_status ping_hosts(banyan_survey *s, int round, banyan_error *err)
     return status;
 }
 
-/* What a flow may reach, as far as is known; 0: nothing is. */
-static double expect(const banyan_survey *s, int flow)
+/* The mean rate in the last round that sent across the racks that are supposed; 0: there was none. */
+static double mean_across(const banyan_probe_findings *f)
 {
-    return fmin(s->out[s->pairs[2 * flow]], s->in[s->pairs[2 * flow + 1]]);
+    for (int k = f->round_count - 1; k >= 0; k--) {
+        int begin = banyan_probe_round_begin(f, k), end = f->rounds[k].end;
+        double sum = 0;
+
+        for (int i = begin; i < end; i++)
+            sum += f->loads[i].bytes_per_s;
+        if (f->rounds[k].kind == BANYAN_ROUND_ACROSS)
+            return sum / (end - begin);
+    }
+    return 0;
 }
 
-/* Long enough for most flows, and for the slowest to be told from one that is slower still; as much under way
- * as the wires hold, and a little for queues. */
-static void set_pace(banyan_survey *s, banyan_round_kind kind, int count, double *seconds,
-                     double *under_way_bytes)
+/* As much as the wires hold, and a little for queues. */
+static double under_way(const banyan_survey *s, double bytes_per_s)
 {
-    double *speeds = s->second, flow_bytes = ROUND_BYTES / s->findings.host_count, fastest;
+    return fmin(fmax(bytes_per_s * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
+}
+
+/* For how long all flows of a round are at work: enough for most, and for the slowest to be told from one
+ * that is slower still. sorted: what they may reach. */
+static double choose_seconds(const banyan_survey *s, banyan_round_kind kind, double flow_bytes,
+                             const double *sorted, int count)
+{
+    double seconds = fmax(flow_bytes / sorted[count / 2], SLOW_FLOW_BYTES / sorted[0]);
+    double across = mean_across(&s->findings);
+
+    if (kind == BANYAN_ROUND_ACROSS && across > 0)
+        seconds = fmax(seconds, flow_bytes / across);
+    else if (kind == BANYAN_ROUND_LONG) /* one trunk */
+        seconds = fmax(seconds, TRUNK_FLOW_BYTES / across);
+    return fmin(fmax(seconds, MIN_S), MAX_S);
+}
+
+/* What flows may reach, as far as is known, says how long they are, and how much of them is under way. Those
+ * of hosts in pairs have nothing in common: each ends when there is enough of it. */
+static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count)
+{
+    int is_long = kind == BANYAN_ROUND_LONG && !grouping;
+    double *speeds = s->second, *sorted = s->rates, seconds = FIRST_S,
+           flow_bytes = fmin(fmax(ROUND_BYTES / s->findings.host_count, MIN_FLOW_BYTES), MAX_FLOW_BYTES);
 
     banyan_probe_host_speeds(&s->findings, s->out, s->in);
     for (int i = 0; i < count; i++)
-        speeds[i] = expect(s, i);
-    banyan_sort_doubles(speeds, (size_t)count);
-    fastest = speeds[count - 1];
-    *seconds = FIRST_S;
-    *under_way_bytes = FIRST_UNDER_WAY;
-    if (!(speeds[0] > 0))
-        return;
-    flow_bytes = fmin(fmax(flow_bytes, MIN_FLOW_BYTES), MAX_FLOW_BYTES);
-    *seconds = fmax(flow_bytes / speeds[count / 2], SLOW_FLOW_BYTES / speeds[0]);
-    if (kind == BANYAN_ROUND_LONG)
-        *seconds = MAX_FLOW_BYTES / speeds[0];
-    *seconds = fmin(fmax(*seconds, MIN_S), MAX_S);
-    *under_way_bytes = fmin(fmax(fastest * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
+        sorted[i] = speeds[i] = fmin(s->out[s->pairs[2 * i]], s->in[s->pairs[2 * i + 1]]);
+    banyan_sort_doubles(sorted, (size_t)count);
+    if (sorted[0] > 0)
+        seconds = is_long ? MAX_S : choose_seconds(s, kind, flow_bytes, sorted, count);
+    for (int i = 0; i < count; i++) {
+        banyan_probe_flow *flow = &s->flows[i];
+
+        flow->seconds = seconds;
+        flow->under_way_bytes =
+            sorted[0] > 0 ? under_way(s, fmin(UNEXPECTED * speeds[i], sorted[count - 1])) : FIRST_UNDER_WAY;
+        flow->is_alone = is_long;
+        flow->max_bytes = fmax(is_long ? LONG_BYTES : 2 * flow_bytes, MAX_SEGMENTS * flow->under_way_bytes);
+    }
 }
 
 /* One rank of a host takes part in a round, so that the host's flows begin together. */
@@ -155,7 +193,6 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
 {
     banyan_round_kind kind;
     uint64_t grouping;
-    double seconds, under_way_bytes;
     int count;
     banyan_status status = banyan_probe_next_round(&s->findings, &kind, &grouping, s->pairs, &count, err);
 
@@ -163,12 +200,12 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
     if (status || !count)
         return status ? status : banyan_probe_judge_racks(&s->findings, err);
     for (int i = 0; i < count; i++)
-        s->flows[i] = (banyan_probe_flow){rank_of(s, s->pairs[2 * i]), rank_of(s, s->pairs[2 * i + 1])};
-    set_pace(s, kind, count, &seconds, &under_way_bytes);
-    if (!s->findings.round_count) /* connections that are new, and processes that were asleep, are slow */
-        status = banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, s->rates, err);
+        s->flows[i] =
+            (banyan_probe_flow){.src = rank_of(s, s->pairs[2 * i]), .dst = rank_of(s, s->pairs[2 * i + 1])};
+    set_pace(s, kind, grouping, count);
+    status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
-        status = banyan_probe_flows(s->gauge, s->flows, count, seconds, under_way_bytes, s->rates, err);
+        status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
         status = banyan_probe_add_round(&s->findings, kind, grouping, s->pairs, s->rates, count, err);
     return status;

@@ -515,6 +515,24 @@ TEST(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack)
     banyan_probe_findings_fini(&f);
 }
 
+/* Only one shift of six to twelve hosts fills such trunks. */
+TEST(racks_with_trunks_that_are_hardly_oversubscribed_are_found)
+{
+    static const int shapes[][2] = {{2, 3}, {2, 4}, {2, 6}, {2, 8}, {3, 2}, {3, 3}, {4, 2}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+        for (int seed = 1; seed <= 20; seed++) {
+            banyan_random random = {.state = (uint64_t)seed};
+            int each = shapes[k][1];
+            network n = racks_of(shapes[k][0], each, 1.2e8, 1.2e8 * each / 1.5, 0.04);
+
+            for (int i = 0; i < n.hosts; i++)
+                n.rack_of[i] = i / each;
+            if (!is_found(&n, &random))
+                fail_msg("seed %d: racks of %d hosts were not found", seed, each);
+        }
+}
+
 TEST(networks_without_racks_get_none)
 {
     for (int seed = 1; seed <= 300; seed++) {
@@ -603,6 +621,7 @@ int main(void)
         cmocka_unit_test(racks_of_64_hosts_that_follow_their_order_are_found),
         cmocka_unit_test(racks_are_found_where_acknowledgements_queue),
         cmocka_unit_test(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack),
+        cmocka_unit_test(racks_with_trunks_that_are_hardly_oversubscribed_are_found),
         cmocka_unit_test(networks_without_racks_get_none),
         cmocka_unit_test(one_host_is_a_switch_with_its_ranks),
         cmocka_unit_test(hosts_of_one_name_get_two),
