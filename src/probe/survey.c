@@ -24,21 +24,17 @@
 #define LOCAL_BYTES 3e7
 #define PING_ROUNDS 7 /* of the tournament, at most */
 
-#define FIRST_S 0.004 /* of a round before any speed is known */
-#define MIN_S 0.004   /* of any round: what starting together may differ by is well below */
+#define SEGMENTS 6       /* times what is under way: the length of a flow beside others, */
+#define LONG_SEGMENTS 10 /* of one between two hosts that do nothing else, */
+#define SLOW_SEGMENTS 6  /* and of the slowest, at least */
+#define MIN_S 0.004      /* of any round: what starting together may differ by is well below */
 #define MAX_S 0.05
-#define ROUND_BYTES 4e6        /* of all hosts together, */
-#define MIN_FLOW_BYTES 5e5     /* but of a flow not less than this, */
-#define MAX_FLOW_BYTES 2e6     /* and not more */
-#define LONG_BYTES 8e5         /* of a flow between two hosts that do nothing else, */
-#define TRUNK_FLOW_BYTES 2.5e5 /* and of one of several that fill a trunk */
-#define SLOW_FLOW_BYTES 2e5    /* that much at least of the slowest */
-#define MAX_SEGMENTS 12        /* times what is under way: no flow needs more, however fast */
-#define UNEXPECTED 2.0         /* times what is expected: a flow may be that much faster */
-#define QUEUE_S 0.0005         /* what may wait in the queues of a switch */
+#define UNEXPECTED 2.0 /* times what is expected: a flow may be that much faster */
+#define QUEUE_S 0.0005 /* what may wait in the queues of a switch */
 #define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
 #define FIRST_UNDER_WAY 65536.0
+#define MAX_FLOW_BYTES 1e9
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
 
@@ -135,49 +131,73 @@ static double mean_across(const banyan_probe_findings *f)
     return 0;
 }
 
-/* As much as the wires hold, and a little for queues. */
+/* How long it takes until as much has come as should be under way: the wires hold that, and a little waits. */
+static double turn_s(const banyan_survey *s, double bytes_per_s)
+{
+    return fmax(2 * s->longest_s + QUEUE_S, MIN_UNDER_WAY / bytes_per_s);
+}
+
 static double under_way(const banyan_survey *s, double bytes_per_s)
 {
-    return fmin(fmax(bytes_per_s * (2 * s->longest_s + QUEUE_S), MIN_UNDER_WAY), MAX_UNDER_WAY);
+    return fmin(bytes_per_s * turn_s(s, bytes_per_s), MAX_UNDER_WAY);
+}
+
+/* What each flow of a round may reach, as far as is known; 0: nothing is. */
+static void expect(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count, double *speeds)
+{
+    double across = kind == BANYAN_ROUND_ACROSS || grouping ? mean_across(&s->findings) : 0;
+
+    banyan_probe_host_speeds(&s->findings, s->out, s->in);
+    for (int i = 0; i < count; i++) {
+        int src = s->pairs[2 * i], dst = s->pairs[2 * i + 1], out_uses = 0, in_uses = 0;
+
+        for (int j = 0; j < count; j++) {
+            out_uses += s->pairs[2 * j] == src;
+            in_uses += s->pairs[2 * j + 1] == dst;
+        }
+        speeds[i] = fmin(s->out[src] / out_uses, s->in[dst] / in_uses);
+        if (across > 0)
+            speeds[i] = fmin(speeds[i], across);
+    }
 }
 
 /* For how long all flows of a round are at work: enough for most, and for the slowest to be told from one
  * that is slower still. sorted: what they may reach. */
-static double choose_seconds(const banyan_survey *s, banyan_round_kind kind, double flow_bytes,
-                             const double *sorted, int count)
+static double choose_seconds(const banyan_survey *s, const double *sorted, int count)
 {
-    double seconds = fmax(flow_bytes / sorted[count / 2], SLOW_FLOW_BYTES / sorted[0]);
-    double across = mean_across(&s->findings);
+    double seconds = fmax(SEGMENTS * turn_s(s, sorted[count / 2]), SLOW_SEGMENTS * turn_s(s, sorted[0]));
 
-    if (kind == BANYAN_ROUND_ACROSS && across > 0)
-        seconds = fmax(seconds, flow_bytes / across);
-    else if (kind == BANYAN_ROUND_LONG) /* one trunk */
-        seconds = fmax(seconds, TRUNK_FLOW_BYTES / across);
     return fmin(fmax(seconds, MIN_S), MAX_S);
 }
 
-/* What flows may reach, as far as is known, says how long they are, and how much of them is under way. Those
- * of hosts in pairs have nothing in common: each ends when there is enough of it. */
+/* What flows may reach says how long they are, and how much of them is under way. Those of hosts in pairs
+ * have nothing in common: each ends when there is enough of it. */
 static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count)
 {
     int is_long = kind == BANYAN_ROUND_LONG && !grouping;
-    double *speeds = s->second, *sorted = s->rates, seconds = FIRST_S,
-           flow_bytes = fmin(fmax(ROUND_BYTES / s->findings.host_count, MIN_FLOW_BYTES), MAX_FLOW_BYTES);
+    double *speeds = s->second, *sorted = s->rates, seconds, fastest = 0;
 
-    banyan_probe_host_speeds(&s->findings, s->out, s->in);
-    for (int i = 0; i < count; i++)
-        sorted[i] = speeds[i] = fmin(s->out[s->pairs[2 * i]], s->in[s->pairs[2 * i + 1]]);
+    expect(s, kind, grouping, count, speeds);
+    memcpy(sorted, speeds, (size_t)count * sizeof *sorted);
     banyan_sort_doubles(sorted, (size_t)count);
-    if (sorted[0] > 0)
-        seconds = is_long ? MAX_S : choose_seconds(s, kind, flow_bytes, sorted, count);
+    for (int i = 0; i < s->findings.host_count; i++)
+        fastest = fmax(fastest, s->out[i]);
+    seconds = sorted[0] > 0 ? choose_seconds(s, sorted, count) : MIN_S;
     for (int i = 0; i < count; i++) {
         banyan_probe_flow *flow = &s->flows[i];
+        double wanted = sorted[0] > 0 ? fmin(UNEXPECTED * speeds[i], fastest) : 0;
 
-        flow->seconds = seconds;
-        flow->under_way_bytes =
-            sorted[0] > 0 ? under_way(s, fmin(UNEXPECTED * speeds[i], sorted[count - 1])) : FIRST_UNDER_WAY;
         flow->is_alone = is_long;
-        flow->max_bytes = fmax(is_long ? LONG_BYTES : 2 * flow_bytes, MAX_SEGMENTS * flow->under_way_bytes);
+        flow->seconds = seconds;
+        flow->under_way_bytes = wanted > 0 ? under_way(s, wanted) : FIRST_UNDER_WAY;
+        flow->max_bytes = HUGE_VAL;
+        if (is_long) {
+            flow->seconds = fmin(fmax(LONG_SEGMENTS * turn_s(s, speeds[i]), MIN_S), MAX_S);
+            flow->max_bytes = flow->seconds * speeds[i];
+        } else if (wanted > 0) {
+            flow->max_bytes = UNEXPECTED * seconds * speeds[i];
+        }
+        flow->max_bytes = fmax(fmin(flow->max_bytes, MAX_FLOW_BYTES), MIN_UNDER_WAY * SEGMENTS);
     }
 }
 
@@ -203,7 +223,8 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
         s->flows[i] =
             (banyan_probe_flow){.src = rank_of(s, s->pairs[2 * i]), .dst = rank_of(s, s->pairs[2 * i + 1])};
     set_pace(s, kind, grouping, count);
-    status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
+    if (!s->findings.round_count) /* new connections, and processes that were asleep, are slow */
+        status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
         status = banyan_probe_flows(s->gauge, s->flows, count, s->rates, err);
     if (!status)
