@@ -145,7 +145,8 @@ static double under_way(const banyan_survey *s, double bytes_per_s)
 /* What each flow of a round may reach, as far as is known; 0: nothing is. */
 static void expect(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count, double *speeds)
 {
-    double across = kind == BANYAN_ROUND_ACROSS || grouping ? mean_across(&s->findings) : 0;
+    int is_trunk = kind == BANYAN_ROUND_ACROSS || (kind == BANYAN_ROUND_LONG && grouping);
+    double across = is_trunk ? mean_across(&s->findings) : 0;
 
     banyan_probe_host_speeds(&s->findings, s->out, s->in);
     for (int i = 0; i < count; i++) {
@@ -195,7 +196,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
             flow->seconds = fmin(fmax(LONG_SEGMENTS * turn_s(s, speeds[i]), MIN_S), MAX_S);
             flow->max_bytes = flow->seconds * speeds[i];
         } else if (wanted > 0) {
-            flow->max_bytes = UNEXPECTED * seconds * speeds[i];
+            flow->max_bytes = UNEXPECTED * seconds * fastest;
         }
         flow->max_bytes = fmax(fmin(flow->max_bytes, MAX_FLOW_BYTES), MIN_UNDER_WAY * SEGMENTS);
     }
