@@ -54,7 +54,7 @@ void banyan_probe_findings_restart(banyan_probe_findings *f)
     f->load_count = f->round_count = 0;
     f->rack_count = 1;
     f->odd_round = -1;
-    f->explained = 0;
+    f->lacking = f->explained = 0;
     memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
     memset(f->rack_out, 0, (size_t)f->host_count * sizeof *f->rack_out);
     memset(f->rack_in, 0, (size_t)f->host_count * sizeof *f->rack_in);

@@ -51,7 +51,8 @@ typedef struct {
     int *rack_of;               /* by host */
     double *rack_out, *rack_in; /* by rack: its trunk; 0: none shows */
     int odd_round;    /* one to explore that they do not explain, and that was not repeated; -1: none */
-    double explained; /* of the speed that flows lacked, the share that the trunks explain: 0..1 */
+    double lacking;   /* mean square of the speed that flows lacked, of what their hosts can do; */
+    double explained; /* and the share of it that the trunks explain: 0..1 */
 } banyan_probe_findings;
 
 banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,
@@ -92,6 +93,10 @@ uint64_t banyan_probe_trunk_number(const banyan_probe_findings *findings, int ra
 /* racks.c: after the rounds that test these racks: trunks that show, in rack_out and rack_in. Racks without
  * one become one again. */
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *findings, banyan_error *err);
+
+/* racks.c: whether flows lacked little, or the trunks explain most of it. Else something else was at work, and
+ * the next survey may find another network. */
+int banyan_probe_is_plausible(const banyan_probe_findings *findings);
 
 /* rounds.c: which hosts should send to which in the next round; 0 flows: all is known. pairs has room for
  * 4 * host_count numbers. */

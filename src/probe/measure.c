@@ -43,6 +43,8 @@ struct banyan_probe_gauge {
     unsigned char *blocks, *last; /* first byte M, and E */
     unsigned char *scratch;
     uint64_t sent;
+    double spent_s;
+    double all_bytes, all_s; /* of all ranks, and of rank 0 */
 };
 
 /* How long a flow is, how much of it is under way, and after how many blocks a receiver says so. */
@@ -109,6 +111,21 @@ void banyan_probe_gauge_destroy(banyan_probe_gauge *gauge)
 uint64_t banyan_probe_sent_bytes(const banyan_probe_gauge *gauge)
 {
     return gauge->sent;
+}
+
+void banyan_probe_spend_time(banyan_probe_gauge *gauge, double seconds)
+{
+    gauge->spent_s += seconds;
+}
+
+double banyan_probe_all_bytes(const banyan_probe_gauge *gauge)
+{
+    return gauge->all_bytes;
+}
+
+double banyan_probe_all_seconds(const banyan_probe_gauge *gauge)
+{
+    return gauge->all_s;
 }
 
 static banyan_status connect_peer(const banyan_probe_gauge *gauge, int peer, int64_t deadline_ns,
@@ -394,26 +411,36 @@ static banyan_status flush(const banyan_probe_options *o, int64_t deadline_ns, b
                        o->rank, o->timeout_ms);
 }
 
-/* values[i] at the rank where flow i ends becomes values[i] everywhere. */
-static banyan_status share(const banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
+/* values[i] at the rank where flow i ends becomes values[i] everywhere; beside them each rank tells what it has
+ * sent and spent. */
+static banyan_status share(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                            double *values, banyan_error *err)
 {
     const banyan_probe_options *o = gauge->options;
     int *places = banyan_alloc((size_t)o->size, sizeof *places);
-    int most = places ? most_into_one(flows, count, o->size, places) : 1;
-    double *all = banyan_alloc((size_t)o->size * (size_t)most, sizeof *all);
-    double *mine = banyan_alloc((size_t)most, sizeof *mine);
+    int most = places ? most_into_one(flows, count, o->size, places) : 1, own = 0, each = most + 2;
+    double *all = banyan_alloc((size_t)o->size * (size_t)each, sizeof *all);
+    double *mine = banyan_alloc((size_t)each, sizeof *mine);
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)o->timeout_ms * 1000000;
     banyan_status status = places && all && mine ? flush(o, deadline_ns, err) : banyan_fail_memory(err);
 
-    for (int i = 0, own = 0; i < count && !status; i++)
+    for (int i = 0; i < count && !status; i++)
         if (flows[i].dst == o->rank)
             mine[own++] = values[i];
-    if (!status)
-        status = o->exchange.allgather(o->exchange.context, mine, (size_t)most * sizeof *mine, all,
+    if (!status) {
+        mine[most] = (double)gauge->sent;
+        mine[most + 1] = gauge->spent_s;
+        status = o->exchange.allgather(o->exchange.context, mine, (size_t)each * sizeof *mine, all,
                                        deadline_ns, err);
+    }
     for (int i = 0; i < count && !status; i++)
-        values[i] = all[flows[i].dst * most + places[flows[i].dst]++];
+        values[i] = all[flows[i].dst * each + places[flows[i].dst]++];
+    if (!status) {
+        gauge->all_bytes = 0;
+        gauge->all_s = all[most + 1];
+        for (int i = 0; i < o->size; i++)
+            gauge->all_bytes += all[i * each + most];
+    }
     banyan_free(places);
     banyan_free(all);
     banyan_free(mine);

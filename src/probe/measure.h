@@ -32,4 +32,12 @@ banyan_status banyan_probe_pings(banyan_probe_gauge *gauge, const banyan_probe_f
 /* What this rank has sent so far. */
 uint64_t banyan_probe_sent_bytes(const banyan_probe_gauge *gauge);
 
+/* This rank has spent that long on measuring, and on what follows from it. */
+void banyan_probe_spend_time(banyan_probe_gauge *gauge, double seconds);
+
+/* What all ranks have sent, and the time that rank 0 has spent, when the last measurement ended: the same on
+ * all ranks. */
+double banyan_probe_all_bytes(const banyan_probe_gauge *gauge);
+double banyan_probe_all_seconds(const banyan_probe_gauge *gauge);
+
 #endif

@@ -29,6 +29,7 @@
 #define RACK_COSTS 0.2   /* unexplained squares that one more rack must save */
 #define SUSPICION 0.5    /* of what is unexplained without racks, less must be left with them */
 #define ODD_LACK 0.01    /* mean square that is unexplained in a round that is worth to be repeated */
+#define PLAUSIBLE_LACK 0.04 /* likewise in all rounds: flows lack a fifth of their speed */
 #define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
 #define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
 #define DISTURBED 12     /* one of that many rounds may have been disturbed by others */
@@ -522,7 +523,6 @@ banyan_status banyan_probe_group_hosts(banyan_probe_findings *f, banyan_error *e
             f->rack_count = 1;
         }
         memcpy(f->rack_of, t.best, (size_t)t.hosts * sizeof *t.best);
-        f->explained = f->rack_count > 1 ? 1 - best / none : 0;
         f->odd_round = find_odd_round(&t);
     }
     free_fit(&t);
@@ -707,39 +707,51 @@ static void join_others(banyan_probe_findings *f)
     f->rack_in[1] = others > 1 ? out : 0;
 }
 
+/* What the racks that were found explain of the speed that flows lacked. */
+static void compare_with_plain(fit *t, banyan_probe_findings *f)
+{
+    double left = unexplained(t, f->rack_of) - RACK_COSTS * f->rack_count, none;
+
+    memset(t->trial, 0, (size_t)t->hosts * sizeof *t->trial);
+    none = unexplained(t, t->trial) - RACK_COSTS;
+    f->lacking = none / (f->load_count > 0 ? f->load_count : 1);
+    f->explained = f->rack_count > 1 && none > 0 ? fmax(0, 1 - left / none) : 0;
+}
+
+int banyan_probe_is_plausible(const banyan_probe_findings *f)
+{
+    return f->lacking <= PLAUSIBLE_LACK || f->explained > 1 - SUSPICION;
+}
+
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)
 {
-    uint64_t grouping;
-    double *loads = NULL;
+    uint64_t grouping = banyan_probe_grouping(f);
+    double *loads;
     int shown = 0;
     fit t;
-    banyan_status status;
+    banyan_status status = alloc_fit(&t, f, err);
 
-    if (f->rack_count < 2)
-        return BANYAN_SUCCESS;
-    status = alloc_fit(&t, f, err);
     if (status)
         return status;
-    loads = banyan_alloc((size_t)f->round_count, sizeof *loads);
+    loads = banyan_alloc((size_t)f->round_count + 1, sizeof *loads);
     if (!loads) {
         free_fit(&t);
         return banyan_fail_memory(err);
     }
-    grouping = banyan_probe_grouping(f);
     find_lacks(&t);
     load_trunks(&t, f->rack_of);
-    for (int r = 0; r < f->rack_count && are_tested(f, grouping); r++) {
+    for (int r = 0; r < f->rack_count && f->rack_count > 1 && are_tested(f, grouping); r++) {
         f->rack_out[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 1, loads) : 0;
         f->rack_in[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 0, loads) : 0;
         shown += f->rack_out[r] > 0 || f->rack_in[r] > 0;
     }
     if (!shown) {
         f->rack_count = 1;
-        f->explained = 0;
         memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
     } else if (shown == 1) {
         join_others(f);
     }
+    compare_with_plain(&t, f);
     banyan_free(loads);
     free_fit(&t);
     return BANYAN_SUCCESS;

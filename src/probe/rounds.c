@@ -286,7 +286,8 @@ static int find_partner(const banyan_probe_findings *f, int host, int is_out, do
     return found;
 }
 
-/* Until two long flows agree, and short ones do not promise more; that some do may be a mistake. */
+/* Until a long flow agrees with the best short one, or with another long one where short ones do not promise
+ * more; that some do may be a mistake. */
 static int needs_long(const banyan_probe_findings *f, int host, int is_out, double best)
 {
     double first = 0, second = 0;
@@ -299,6 +300,8 @@ static int needs_long(const banyan_probe_findings *f, int host, int is_out, doub
                 first = fmax(first, f->loads[i].bytes_per_s);
                 tries++;
             }
+    if (tries == 1 && best > SAME * first && first > SAME * best)
+        return 0;
     return tries < MAX_TRIES && (tries < 2 || second < SAME * first || second < AS_BEST * best);
 }
 
@@ -463,16 +466,32 @@ static int repeat(const banyan_probe_findings *f, uint64_t *round, int *pairs)
     return count;
 }
 
+static banyan_status group(banyan_probe_findings *f, banyan_error *err)
+{
+    return f->host_count < 4 ? BANYAN_SUCCESS : banyan_probe_group_hosts(f, err);
+}
+
+/* Between rounds of pairs racks stay what they are: it takes long to find others. */
+static banyan_status take_pairs(banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
+{
+    int were_pairs = banyan_probe_is_long(f, f->round_count - 1);
+    banyan_status status = were_pairs ? BANYAN_SUCCESS : group(f, err);
+
+    if (!status)
+        status = take_long(f, pairs, count, err);
+    if (status || *count || !were_pairs)
+        return status;
+    status = group(f, err);
+    return status ? status : take_long(f, pairs, count, err);
+}
+
 /* What is still in doubt of racks and hosts. */
 static banyan_status clear_doubts(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping,
                                   int *pairs, int *count, banyan_error *err)
 {
-    banyan_status status = f->host_count < 4 ? BANYAN_SUCCESS : banyan_probe_group_hosts(f, err);
+    banyan_status status = take_pairs(f, pairs, count, err);
 
-    if (!status) {
-        *kind = BANYAN_ROUND_LONG;
-        status = take_long(f, pairs, count, err);
-    }
+    *kind = BANYAN_ROUND_LONG;
     if (!status && !*count && f->host_count >= 4) {
         *kind = BANYAN_ROUND_AGAIN;
         *count = repeat(f, grouping, pairs);

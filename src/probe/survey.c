@@ -25,8 +25,7 @@
 #define PING_ROUNDS 7 /* of the tournament, at most */
 
 #define SEGMENTS 6       /* times what is under way: the length of a flow beside others, */
-#define LONG_SEGMENTS 10 /* of one between two hosts that do nothing else, */
-#define SLOW_SEGMENTS 6  /* and of the slowest, at least */
+#define LONG_SEGMENTS 10 /* and of one between two hosts that do nothing else */
 #define MIN_S 0.004      /* of any round: what starting together may differ by is well below */
 #define MAX_S 0.05
 #define UNEXPECTED 2.0 /* times what is expected: a flow may be that much faster */
@@ -34,7 +33,14 @@
 #define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
 #define FIRST_UNDER_WAY 65536.0
-#define MAX_FLOW_BYTES 1e9
+
+/* A survey of n hosts ends when it has sent this many times 1 + log2(n) what each host sends in a round, */
+#define BUDGET_ROUNDS 8
+/* or spent this long times 1 + log2(n), or, where links are slow, that many times the time until as much has
+ * come as is under way. Fewer than so many hosts need as much per host as these. */
+#define BUDGET_S 0.5
+#define BUDGET_TURNS 600
+#define BUDGET_HOSTS 8
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
 
@@ -45,7 +51,9 @@ struct banyan_survey {
     stage stage;
     int ping_round, steps;
     int *ranks, *first; /* ranks of host h: ranks[first[h] .. first[h + 1]) */
-    double longest_s;   /* of all latencies */
+    double longest_s;   /* of all latencies, */
+    double usual_s;     /* and the mean of their medians in each round */
+    double bytes_before, seconds_before; /* of the first round */
     banyan_probe_flow *flows;
     double *rates, *second; /* by flow */
     double *out, *in;       /* by host */
@@ -85,6 +93,12 @@ static banyan_status measure_inside(banyan_survey *s, banyan_error *err)
     return status;
 }
 
+static double median(double *values, int count)
+{
+    banyan_sort_doubles(values, (size_t)count);
+    return count ? values[count / 2] : 0;
+}
+
 static int count_ping_rounds(int hosts)
 {
     int even = hosts + hosts % 2;
@@ -113,6 +127,8 @@ static banyan_status ping_hosts(banyan_survey *s, int round, banyan_error *err)
         f->latency_s[s->pairs[2 * i] * hosts + s->pairs[2 * i + 1]] = s->rates[i];
         s->longest_s = fmax(s->longest_s, s->rates[i]);
     }
+    if (!status)
+        s->usual_s += (median(s->rates, count) - s->usual_s) / (round + 1);
     return status;
 }
 
@@ -132,14 +148,18 @@ static double mean_across(const banyan_probe_findings *f)
 }
 
 /* How long it takes until as much has come as should be under way: the wires hold that, and a little waits. */
-static double turn_s(const banyan_survey *s, double bytes_per_s)
+static double turn_s(double bytes_per_s, double latency_s)
 {
-    return fmax(2 * s->longest_s + QUEUE_S, MIN_UNDER_WAY / bytes_per_s);
+    return fmax(2 * latency_s + QUEUE_S, MIN_UNDER_WAY / bytes_per_s);
 }
 
-static double under_way(const banyan_survey *s, double bytes_per_s)
+/* Where nobody measured it, it may be the longest. */
+static double latency_between(const banyan_survey *s, int a, int b)
 {
-    return fmin(bytes_per_s * turn_s(s, bytes_per_s), MAX_UNDER_WAY);
+    const banyan_probe_findings *f = &s->findings;
+    double latency_s = fmax(f->latency_s[a * f->host_count + b], f->latency_s[b * f->host_count + a]);
+
+    return latency_s > 0 ? latency_s : s->longest_s;
 }
 
 /* What each flow of a round may reach, as far as is known; 0: nothing is. */
@@ -162,44 +182,58 @@ static void expect(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, 
     }
 }
 
-/* For how long all flows of a round are at work: enough for most, and for the slowest to be told from one
- * that is slower still. sorted: what they may reach. */
-static double choose_seconds(const banyan_survey *s, const double *sorted, int count)
-{
-    double seconds = fmax(SEGMENTS * turn_s(s, sorted[count / 2]), SLOW_SEGMENTS * turn_s(s, sorted[0]));
-
-    return fmin(fmax(seconds, MIN_S), MAX_S);
-}
-
-/* What flows may reach says how long they are, and how much of them is under way. Those of hosts in pairs
- * have nothing in common: each ends when there is enough of it. */
+/* What flows may reach says how long they are, and how much of them is under way: all flows of a round are at
+ * work until the slowest has sent enough. Those of hosts in pairs have nothing in common: each ends on its
+ * own. */
 static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count)
 {
-    int is_long = kind == BANYAN_ROUND_LONG && !grouping;
-    double *speeds = s->second, *sorted = s->rates, seconds, fastest = 0;
+    int is_pairs = kind == BANYAN_ROUND_LONG && !grouping;
+    double *speeds = s->second, seconds = MIN_S, fastest = 0;
 
     expect(s, kind, grouping, count, speeds);
-    memcpy(sorted, speeds, (size_t)count * sizeof *sorted);
-    banyan_sort_doubles(sorted, (size_t)count);
     for (int i = 0; i < s->findings.host_count; i++)
         fastest = fmax(fastest, s->out[i]);
-    seconds = sorted[0] > 0 ? choose_seconds(s, sorted, count) : MIN_S;
     for (int i = 0; i < count; i++) {
         banyan_probe_flow *flow = &s->flows[i];
-        double wanted = sorted[0] > 0 ? fmin(UNEXPECTED * speeds[i], fastest) : 0;
+        double latency_s = latency_between(s, s->pairs[2 * i], s->pairs[2 * i + 1]), most;
 
-        flow->is_alone = is_long;
-        flow->seconds = seconds;
-        flow->under_way_bytes = wanted > 0 ? under_way(s, wanted) : FIRST_UNDER_WAY;
-        flow->max_bytes = HUGE_VAL;
-        if (is_long) {
-            flow->seconds = fmin(fmax(LONG_SEGMENTS * turn_s(s, speeds[i]), MIN_S), MAX_S);
-            flow->max_bytes = flow->seconds * speeds[i];
-        } else if (wanted > 0) {
-            flow->max_bytes = UNEXPECTED * seconds * fastest;
-        }
-        flow->max_bytes = fmax(fmin(flow->max_bytes, MAX_FLOW_BYTES), MIN_UNDER_WAY * SEGMENTS);
+        flow->is_alone = is_pairs;
+        flow->seconds = MIN_S;
+        flow->under_way_bytes = FIRST_UNDER_WAY;
+        flow->max_bytes = MAX_UNDER_WAY;
+        if (!(speeds[i] > 0))
+            continue;
+        most = fmin(UNEXPECTED * speeds[i], fastest);
+        flow->under_way_bytes = fmin(most * turn_s(most, latency_s), MAX_UNDER_WAY);
+        flow->seconds = (is_pairs ? LONG_SEGMENTS : SEGMENTS) * flow->under_way_bytes / speeds[i];
+        flow->seconds = fmin(fmax(flow->seconds, MIN_S), MAX_S);
+        flow->max_bytes = speeds[i] * flow->seconds;
+        seconds = fmax(seconds, flow->seconds);
     }
+    for (int i = 0; i < count && !is_pairs && fastest > 0; i++) {
+        s->flows[i].seconds = seconds;
+        s->flows[i].max_bytes = UNEXPECTED * fastest * seconds;
+    }
+}
+
+/* What a round between hosts of the usual speed takes says what all rounds may take: enough for a survey that
+ * nobody disturbs, and for some rounds more. */
+static int is_spent(banyan_survey *s)
+{
+    int hosts = s->findings.host_count;
+    double growth = 1 + log2(fmax(hosts, BUDGET_HOSTS)), speed, turn;
+
+    if (!s->findings.round_count)
+        return 0;
+    banyan_probe_host_speeds(&s->findings, s->out, s->in);
+    speed = median(s->out, hosts);
+    if (!(speed > 0))
+        return 0;
+    turn = turn_s(speed, s->usual_s);
+    return banyan_probe_all_bytes(s->gauge) - s->bytes_before >
+               growth * BUDGET_ROUNDS * hosts * SEGMENTS * turn * speed ||
+           banyan_probe_all_seconds(s->gauge) - s->seconds_before >
+               growth * fmax(BUDGET_S, BUDGET_TURNS * turn);
 }
 
 /* One rank of a host takes part in a round, so that the host's flows begin together. */
@@ -215,8 +249,12 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
     banyan_round_kind kind;
     uint64_t grouping;
     int count;
-    banyan_status status = banyan_probe_next_round(&s->findings, &kind, &grouping, s->pairs, &count, err);
+    banyan_status status;
 
+    *is_last = is_spent(s);
+    if (*is_last) /* with what is known */
+        return banyan_probe_judge_racks(&s->findings, err);
+    status = banyan_probe_next_round(&s->findings, &kind, &grouping, s->pairs, &count, err);
     *is_last = !status && !count;
     if (status || !count)
         return status ? status : banyan_probe_judge_racks(&s->findings, err);
@@ -233,13 +271,19 @@ static banyan_status measure_round(banyan_survey *s, int *is_last, banyan_error 
     return status;
 }
 
-banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *err)
+/* Of the budget, all counts from here on. */
+static void begin_rounds(banyan_survey *s)
+{
+    s->bytes_before = banyan_probe_all_bytes(s->gauge);
+    s->seconds_before = banyan_probe_all_seconds(s->gauge);
+    s->stage = s->findings.host_count > 1 ? ROUNDS : DONE;
+}
+
+static banyan_status take_step(banyan_survey *s, banyan_error *err)
 {
     banyan_status status = BANYAN_SUCCESS;
     int is_last = 0;
 
-    *is_done = 0;
-    s->steps += s->stage != DONE;
     switch (s->stage) {
     case INSIDE:
         status = measure_inside(s, err);
@@ -247,7 +291,8 @@ banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *e
         break;
     case PINGS:
         status = ping_hosts(s, s->ping_round++, err);
-        s->stage = s->ping_round < count_ping_rounds(s->findings.host_count) ? PINGS : ROUNDS;
+        if (s->ping_round == count_ping_rounds(s->findings.host_count))
+            begin_rounds(s);
         break;
     case ROUNDS:
         status = measure_round(s, &is_last, err);
@@ -256,6 +301,17 @@ banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *e
     case DONE:
         break;
     }
+    return status;
+}
+
+banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *err)
+{
+    double begin_s = banyan_clock_s();
+    banyan_status status;
+
+    s->steps += s->stage != DONE;
+    status = take_step(s, err);
+    banyan_probe_spend_time(s->gauge, banyan_clock_s() - begin_s);
     *is_done = !status && s->stage == DONE;
     return status;
 }
@@ -263,7 +319,7 @@ banyan_status banyan_survey_step(banyan_survey *s, int *is_done, banyan_error *e
 void banyan_survey_restart(banyan_survey *s)
 {
     banyan_probe_findings_restart(&s->findings);
-    s->stage = s->findings.host_count > 1 ? ROUNDS : DONE;
+    begin_rounds(s);
 }
 
 static int first_of_host(const banyan_probe_options *o, int rank)
