@@ -286,8 +286,7 @@ static int find_partner(const banyan_probe_findings *f, int host, int is_out, do
     return found;
 }
 
-/* Until a long flow agrees with the best short one, or with another long one where short ones do not promise
- * more; that some do may be a mistake. */
+/* Until two long flows agree, and short ones do not promise more; that some do may be a mistake. */
 static int needs_long(const banyan_probe_findings *f, int host, int is_out, double best)
 {
     double first = 0, second = 0;
@@ -300,8 +299,6 @@ static int needs_long(const banyan_probe_findings *f, int host, int is_out, doub
                 first = fmax(first, f->loads[i].bytes_per_s);
                 tries++;
             }
-    if (tries == 1 && best > SAME * first && first > SAME * best)
-        return 0;
     return tries < MAX_TRIES && (tries < 2 || second < SAME * first || second < AS_BEST * best);
 }
 
