@@ -94,8 +94,8 @@ uint64_t banyan_probe_trunk_number(const banyan_probe_findings *findings, int ra
  * one become one again. */
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *findings, banyan_error *err);
 
-/* racks.c: whether flows lacked little, or the trunks explain most of it. Else something else was at work, and
- * the next survey may find another network. */
+/* racks.c: whether flows lacked little, or the trunks explain most of it. Else something else was at work,
+ * and the next survey may find another network. */
 int banyan_probe_is_plausible(const banyan_probe_findings *findings);
 
 /* rounds.c: which hosts should send to which in the next round; 0 flows: all is known. pairs has room for

@@ -411,8 +411,8 @@ static banyan_status flush(const banyan_probe_options *o, int64_t deadline_ns, b
                        o->rank, o->timeout_ms);
 }
 
-/* values[i] at the rank where flow i ends becomes values[i] everywhere; beside them each rank tells what it has
- * sent and spent. */
+/* values[i] at the rank where flow i ends becomes values[i] everywhere; beside them each rank tells what it
+ * has sent and spent. */
 static banyan_status share(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                            double *values, banyan_error *err)
 {

@@ -26,14 +26,14 @@
 #define WRONG 1.6   /* times two loads that agree, a higher one is doubtful, but not beyond this */
 #define WANTED 1.12 /* times its load: it held somebody up */
 #define NOISE 0.06  /* speed that a flow may lack without a reason */
-#define RACK_COSTS 0.2   /* unexplained squares that one more rack must save */
-#define SUSPICION 0.5    /* of what is unexplained without racks, less must be left with them */
-#define ODD_LACK 0.01    /* mean square that is unexplained in a round that is worth to be repeated */
-#define PLAUSIBLE_LACK 0.04 /* likewise in all rounds: flows lack a fifth of their speed */
-#define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
-#define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
-#define DISTURBED 12     /* one of that many rounds may have been disturbed by others */
-#define ALL_GROUPINGS 8  /* hosts, of which all groupings are tried: 4140 of them */
+#define RACK_COSTS 0.2      /* unexplained squares that one more rack must save */
+#define SUSPICION 0.5       /* of what is unexplained without racks, less must be left with them */
+#define ODD_LACK 0.01       /* mean square that is unexplained in a round that is worth to be repeated */
+#define PLAUSIBLE_LACK 0.04 /* mean square in all rounds that nobody has to explain: a fifth of the speed */
+#define LEAST_LACK 0.002    /* mean square that a flow must lack before anybody asks why */
+#define TRUNK_SHOWS 0.88    /* of what the same hosts do within their racks */
+#define DISTURBED 12        /* one of that many rounds may have been disturbed by others */
+#define ALL_GROUPINGS 8     /* hosts, of which all groupings are tried: 4140 of them */
 #define SWEEPS 12
 #define STARTS 3
 

@@ -24,22 +24,34 @@
 #define LOCAL_BYTES 3e7
 #define PING_ROUNDS 7 /* of the tournament, at most */
 
-#define SEGMENTS 6       /* times what is under way: the length of a flow beside others, */
-#define LONG_SEGMENTS 10 /* and of one between two hosts that do nothing else */
-#define MIN_S 0.004      /* of any round: what starting together may differ by is well below */
+/* How long a flow is, in times what is under way of it, so that it is as exact on slow links as on fast ones.
+ * Of six segments four are left when all flows have begun, and their median bears one that was disturbed. */
+#define SEGMENTS 6
+/* Likewise between hosts in pairs, which do nothing else: of seven, three may be disturbed. */
+#define PAIR_SEGMENTS 10
+/* Of any round: ranks begin within a small part of it. */
+#define MIN_S 0.004
+/* Of any round: calls wait for it. Below 4 MB/s a flow goes on until it has SEGMENTS, but not for longer than
+ * probe/measure.c allows. */
 #define MAX_S 0.05
-#define UNEXPECTED 2.0 /* times what is expected: a flow may be that much faster */
-#define QUEUE_S 0.0005 /* what may wait in the queues of a switch */
+/* Times what is expected, a flow may be that fast: all of a host that was expected to share itself. */
+#define UNEXPECTED 2.0
+/* What may wait in the queues of a switch. */
+#define QUEUE_S 0.0005
+/* Two blocks: while one is acknowledged, the other is on its way. */
 #define MIN_UNDER_WAY 32768.0
 #define MAX_UNDER_WAY 8388608.0
+/* Before any speed is known. */
 #define FIRST_UNDER_WAY 65536.0
 
-/* A survey of n hosts ends when it has sent this many times 1 + log2(n) what each host sends in a round, */
+/* A survey of n hosts ends when it has sent this many times 1 + log2(n) what all hosts send in a round. One
+ * that nobody disturbs sends two thirds of that. */
 #define BUDGET_ROUNDS 8
-/* or spent this long times 1 + log2(n), or, where links are slow, that many times the time until as much has
- * come as is under way. Fewer than so many hosts need as much per host as these. */
+/* It also ends when it has taken this long times 1 + log2(n). */
 #define BUDGET_S 0.5
+/* The same for slow links: times the time in which as much comes as is under way. */
 #define BUDGET_TURNS 600
+/* Fewer hosts than these need as much per host. */
 #define BUDGET_HOSTS 8
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
@@ -50,9 +62,9 @@ struct banyan_survey {
     banyan_probe_findings findings;
     stage stage;
     int ping_round, steps;
-    int *ranks, *first; /* ranks of host h: ranks[first[h] .. first[h + 1]) */
-    double longest_s;   /* of all latencies, */
-    double usual_s;     /* and the mean of their medians in each round */
+    int *ranks, *first;                  /* ranks of host h: ranks[first[h] .. first[h + 1]) */
+    double longest_s;                    /* of all latencies, */
+    double usual_s;                      /* and the mean of their medians in each round */
     double bytes_before, seconds_before; /* of the first round */
     banyan_probe_flow *flows;
     double *rates, *second; /* by flow */
@@ -147,7 +159,8 @@ static double mean_across(const banyan_probe_findings *f)
     return 0;
 }
 
-/* How long it takes until as much has come as should be under way: the wires hold that, and a little waits. */
+/* How long it takes until as much has come as should be under way: the wires hold that, and a little waits
+ * in queues. */
 static double turn_s(double bytes_per_s, double latency_s)
 {
     return fmax(2 * latency_s + QUEUE_S, MIN_UNDER_WAY / bytes_per_s);
@@ -205,14 +218,14 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
             continue;
         most = fmin(UNEXPECTED * speeds[i], fastest);
         flow->under_way_bytes = fmin(most * turn_s(most, latency_s), MAX_UNDER_WAY);
-        flow->seconds = (is_pairs ? LONG_SEGMENTS : SEGMENTS) * flow->under_way_bytes / speeds[i];
+        flow->seconds = (is_pairs ? PAIR_SEGMENTS : SEGMENTS) * flow->under_way_bytes / speeds[i];
         flow->seconds = fmin(fmax(flow->seconds, MIN_S), MAX_S);
-        flow->max_bytes = speeds[i] * flow->seconds;
+        flow->max_bytes = fmax(speeds[i] * flow->seconds, SEGMENTS * flow->under_way_bytes);
         seconds = fmax(seconds, flow->seconds);
     }
     for (int i = 0; i < count && !is_pairs && fastest > 0; i++) {
         s->flows[i].seconds = seconds;
-        s->flows[i].max_bytes = UNEXPECTED * fastest * seconds;
+        s->flows[i].max_bytes = fmax(UNEXPECTED * fastest * seconds, SEGMENTS * s->flows[i].under_way_bytes);
     }
 }
 

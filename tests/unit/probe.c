@@ -547,6 +547,58 @@ TEST(networks_without_racks_get_none)
     }
 }
 
+/* Flows of equal hosts on one switch, of which a busy machine holds up some, here and there. */
+static banyan_probe_findings hold_up(double share, double rate)
+{
+    banyan_random random = {.state = 5};
+    network n = star(6, 1.2e8, 0.02);
+    int pairs[4 * MOST_HOSTS], count = 1;
+    double rates[2 * MOST_HOSTS];
+    banyan_probe_findings f;
+    banyan_round_kind kind;
+    uint64_t grouping;
+
+    assert_int_equal(banyan_probe_findings_init(&f, n.hosts, n.hosts, NULL), 0);
+    for (int k = 0; k < 40 && count; k++) {
+        assert_int_equal(banyan_probe_next_round(&f, &kind, &grouping, pairs, &count, NULL), 0);
+        flow(&n, pairs, count, rates, &random);
+        for (int i = 0; i < count; i++)
+            rates[i] *= banyan_random_unit(&random) < share ? rate : 1;
+        if (count)
+            assert_int_equal(banyan_probe_add_round(&f, kind, grouping, pairs, rates, count, NULL), 0);
+    }
+    assert_int_equal(banyan_probe_judge_racks(&f, NULL), 0);
+    return f;
+}
+
+TEST(what_neither_hosts_nor_trunks_explain_is_not_plausible)
+{
+    static const struct {
+        double share, rate;
+        int is_plausible;
+    } cases[] = {{0, 1, 1}, {0.02, 0.7, 1}, {0.4, 0.3, 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_probe_findings f = hold_up(cases[i].share, cases[i].rate);
+
+        assert_int_equal(banyan_probe_is_plausible(&f), cases[i].is_plausible);
+        banyan_probe_findings_fini(&f);
+    }
+}
+
+TEST(racks_that_explain_what_flows_lack_are_plausible)
+{
+    network n = racks_of(2, 3, 1.2e8, 6e7, 0.03);
+    banyan_random random = {.state = 3};
+    banyan_probe_findings f;
+
+    assert_int_equal(banyan_probe_findings_init(&f, n.hosts, n.hosts, NULL), 0);
+    survey(&n, &f, &random);
+    assert_true(f.lacking > 0.04 && f.explained > 0.5);
+    assert_true(banyan_probe_is_plausible(&f));
+    banyan_probe_findings_fini(&f);
+}
+
 TEST(one_host_is_a_switch_with_its_ranks)
 {
     banyan_probe_findings f;
@@ -623,6 +675,8 @@ int main(void)
         cmocka_unit_test(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack),
         cmocka_unit_test(racks_with_trunks_that_are_hardly_oversubscribed_are_found),
         cmocka_unit_test(networks_without_racks_get_none),
+        cmocka_unit_test(what_neither_hosts_nor_trunks_explain_is_not_plausible),
+        cmocka_unit_test(racks_that_explain_what_flows_lack_are_plausible),
         cmocka_unit_test(one_host_is_a_switch_with_its_ranks),
         cmocka_unit_test(hosts_of_one_name_get_two),
         cmocka_unit_test(every_failed_allocation_is_survived),
