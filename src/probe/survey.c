@@ -27,8 +27,8 @@
 /* How long a flow is, in times what is under way of it, so that it is as exact on slow links as on fast ones.
  * Of six segments four are left when all flows have begun, and their median bears one that was disturbed. */
 #define SEGMENTS 6
-/* Likewise between hosts in pairs, which do nothing else: of seven, three may be disturbed. */
-#define PAIR_SEGMENTS 10
+/* Likewise between hosts in pairs, which do nothing else: of five that are left, two may be disturbed. */
+#define PAIR_SEGMENTS 8
 /* Of any round: ranks begin within a small part of it. */
 #define MIN_S 0.004
 /* Of any round: calls wait for it. Below 4 MB/s a flow goes on until it has SEGMENTS, but not for longer than
