@@ -138,8 +138,15 @@ static void keep(const banyan_comm *comm, const banyan_topology *topology)
     banyan_world *world = comm->group->world;
     banyan_error why = {""};
 
-    if (*folder_of(comm) && banyan_kept_network_save(folder_of(comm), banyan_world_records(world),
-                                                     comm->learning->options.size, topology, &why))
+    if (!*folder_of(comm))
+        return;
+    if (!banyan_probe_is_plausible(banyan_survey_findings(comm->learning->survey))) {
+        BANYAN_INFO(comm->group->setup.log, GRAPH,
+                    "the network that was learnt is not kept: it does not explain what was measured");
+        return;
+    }
+    if (banyan_kept_network_save(folder_of(comm), banyan_world_records(world), comm->learning->options.size,
+                                 topology, &why))
         BANYAN_WARN(comm->group->setup.log, "the network that was learnt cannot be kept: %s", why.text);
 }
 

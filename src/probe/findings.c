@@ -15,7 +15,8 @@ banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_co
                                          banyan_error *err)
 {
     size_t hosts = (size_t)host_count;
-    banyan_probe_findings f = {.rank_count = rank_count, .host_count = host_count, .rack_count = 1};
+    banyan_probe_findings f = {
+        .rank_count = rank_count, .host_count = host_count, .rack_count = 1, .odd_round = -1};
 
     f.host_of = banyan_alloc((size_t)rank_count, sizeof *f.host_of);
     f.names = banyan_alloc(hosts, sizeof *f.names);
@@ -52,7 +53,8 @@ void banyan_probe_findings_restart(banyan_probe_findings *f)
 {
     f->load_count = f->round_count = 0;
     f->rack_count = 1;
-    f->explained = 0;
+    f->odd_round = -1;
+    f->lacking = f->explained = 0;
     memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
     memset(f->rack_out, 0, (size_t)f->host_count * sizeof *f->rack_out);
     memset(f->rack_in, 0, (size_t)f->host_count * sizeof *f->rack_in);
@@ -92,6 +94,11 @@ int banyan_probe_round_begin(const banyan_probe_findings *findings, int round)
     return round ? findings->rounds[round - 1].end : 0;
 }
 
+int banyan_probe_is_long(const banyan_probe_findings *f, int round)
+{
+    return f->rounds[round].kind == BANYAN_ROUND_LONG && !f->rounds[round].grouping;
+}
+
 /* One host's flows of a round, one way: their number and sum. */
 static int add_up(const banyan_probe_findings *f, int round, int host, int is_out, double *sum)
 {
@@ -106,24 +113,43 @@ static int add_up(const banyan_probe_findings *f, int round, int host, int is_ou
     return count;
 }
 
-/* The best of single flows, and of long ones that showed the host's own limit; the best two sums of several
- * at once, and how often there were several. */
+/* The two highest values of several: the second one has been reached twice. */
 typedef struct {
-    double single, longer, fan, second;
-    int fans;
+    double first, second;
+    int count;
+} top;
+
+static void add_to(top *t, double value)
+{
+    t->count++;
+    t->second = fmax(t->second, fmin(t->first, value));
+    t->first = fmax(t->first, value);
+}
+
+/* One that happened only once has to be believed. */
+static double reached_twice(const top *t)
+{
+    return t->count > 1 ? t->second : t->first;
+}
+
+/* What a host did one way: with a single flow, with a long one, and with several at once. */
+typedef struct {
+    top single, longer, fan;
+    int is_limit; /* a long flow's other end can do clearly more */
 } record;
 
 static double best_single(const banyan_probe_findings *f, int host, int is_out)
 {
-    double most = 0, sum;
+    top singles = {0};
+    double sum;
 
     for (int k = 0; k < f->round_count; k++)
         if (add_up(f, k, host, is_out, &sum) == 1)
-            most = fmax(most, sum);
-    return most;
+            add_to(&singles, sum);
+    return reached_twice(&singles);
 }
 
-/* Where the other end of a host's only flow in this round is of the same rack and can do clearly more. */
+/* Whether the other end of a host's only flow in this round is of the same rack and can do clearly more. */
 static int shows_limit(const banyan_probe_findings *f, int round, int host, int is_out, double speed)
 {
     for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++)
@@ -139,39 +165,39 @@ static record look_at(const banyan_probe_findings *f, int host, int is_out)
     double sum;
 
     for (int k = 0; k < f->round_count; k++) {
-        int count = add_up(f, k, host, is_out, &sum);
+        int count = add_up(f, k, host, is_out, &sum), is_long = banyan_probe_is_long(f, k);
 
-        if (f->rounds[k].kind == BANYAN_ROUND_LONG && shows_limit(f, k, host, is_out, sum)) {
-            r.longer = fmax(r.longer, sum);
-        } else if (count == 1) {
-            r.single = fmax(r.single, sum);
-        } else if (count && f->rounds[k].kind != BANYAN_ROUND_LONG) {
-            r.fans++;
-            r.second = fmax(r.second, fmin(r.fan, sum));
-            r.fan = fmax(r.fan, sum);
+        if (count == 1)
+            add_to(&r.single, sum);
+        if (count == 1 && is_long) {
+            add_to(&r.longer, sum);
+            r.is_limit |= shows_limit(f, k, host, is_out, sum);
+        } else if (count > 1) {
+            add_to(&r.fan, sum);
         }
     }
     return r;
 }
 
-/* A short flow may be what a switch had saved up for it. */
-static int has_long(const record *r)
+/* A short flow may be what a switch had saved up for it, or have been held up. */
+static double single_speed(const record *r)
 {
-    return r->longer > 0 && r->longer > AGREES * r->single;
+    double longer = reached_twice(&r->longer), single = reached_twice(&r->single);
+
+    return longer > AGREES * single ? longer : single;
 }
 
 static int shows_more(const record *r, double several)
 {
-    return !has_long(r) && several > FAN_SHOWS * r->single;
+    return several > FAN_SHOWS * single_speed(r) &&
+           !(r->is_limit && reached_twice(&r->longer) == single_speed(r));
 }
 
 static double speed_of(const banyan_probe_findings *f, int host, int is_out)
 {
     record r = look_at(f, host, is_out);
 
-    if (has_long(&r))
-        return r.longer;
-    return shows_more(&r, r.second) ? r.second : r.single;
+    return shows_more(&r, r.fan.second) ? r.fan.second : single_speed(&r);
 }
 
 int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out)
@@ -179,7 +205,7 @@ int banyan_probe_find_doubtful(const banyan_probe_findings *findings, int is_out
     for (int i = 0; i < findings->host_count; i++) {
         record r = look_at(findings, i, is_out);
 
-        if (r.fans == 1 && shows_more(&r, r.fan))
+        if (r.fan.count == 1 && shows_more(&r, r.fan.first))
             return i;
     }
     return -1;

@@ -20,15 +20,17 @@ typedef struct {
 /* What a round was made for. */
 typedef enum {
     BANYAN_ROUND_EXPLORE, /* to see something at all */
+    BANYAN_ROUND_AGAIN,   /* one of these that nothing explains, again */
     BANYAN_ROUND_ACROSS,  /* all hosts that can send to another rack, */
     BANYAN_ROUND_WITHIN,  /* and all to their own: the same hosts without the trunk */
-    BANYAN_ROUND_LONG     /* hosts that seem slow, or one trunk, for longer, and nobody else */
+    BANYAN_ROUND_LONG     /* hosts in pairs, each in one flow, or one trunk, and nobody else, for longer */
 } banyan_round_kind;
 
 typedef struct {
     banyan_round_kind kind;
-    uint64_t grouping; /* digest of the racks that it tests, and where it is for one trunk, its number */
-    int end;           /* its loads end here, and begin where the round before it ends */
+    uint64_t
+        grouping; /* digest of the racks that it tests, one trunk's number, or the round that it repeats */
+    int end;      /* its loads end here, and begin where the round before it ends */
 } banyan_probe_round;
 
 typedef struct {
@@ -48,7 +50,9 @@ typedef struct {
     int rack_count;
     int *rack_of;               /* by host */
     double *rack_out, *rack_in; /* by rack: its trunk; 0: none shows */
-    double explained;           /* of the speed that flows lacked, the share that the trunks explain: 0..1 */
+    int odd_round;    /* one to explore that they do not explain, and that was not repeated; -1: none */
+    double lacking;   /* mean square of the speed that flows lacked, of what their hosts can do; */
+    double explained; /* and the share of it that the trunks explain: 0..1 */
 } banyan_probe_findings;
 
 banyan_status banyan_probe_findings_init(banyan_probe_findings *out, int rank_count, int host_count,
@@ -66,8 +70,11 @@ banyan_status banyan_probe_add_round(banyan_probe_findings *findings, banyan_rou
 /* The first load of a round. */
 int banyan_probe_round_begin(const banyan_probe_findings *findings, int round);
 
-/* By host: the most that it has sent, and received, at one time, as far as that repeats itself. Several flows
- * of a host count only where they show clearly more than one does, twice; long ones where they agree. */
+/* Whether hosts were measured in pairs, for longer. */
+int banyan_probe_is_long(const banyan_probe_findings *findings, int round);
+
+/* By host: the most that it has sent, and received, at one time, twice. Long flows count where short ones do
+ * not show clearly more; several flows of a host only where they show clearly more than one does. */
 void banyan_probe_host_speeds(const banyan_probe_findings *findings, double *out, double *in);
 
 /* A host whose several flows showed more than one does, but only once; -1: none. */
@@ -80,9 +87,16 @@ int banyan_probe_rack_size(const banyan_probe_findings *findings, int rack);
 banyan_status banyan_probe_group_hosts(banyan_probe_findings *findings, banyan_error *err);
 uint64_t banyan_probe_grouping(const banyan_probe_findings *findings);
 
+/* What rounds are called that measure one way of a rack's trunk alone. */
+uint64_t banyan_probe_trunk_number(const banyan_probe_findings *findings, int rack, int is_out);
+
 /* racks.c: after the rounds that test these racks: trunks that show, in rack_out and rack_in. Racks without
  * one become one again. */
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *findings, banyan_error *err);
+
+/* racks.c: whether flows lacked little, or the trunks explain most of it. Else something else was at work,
+ * and the next survey may find another network. */
+int banyan_probe_is_plausible(const banyan_probe_findings *findings);
 
 /* rounds.c: which hosts should send to which in the next round; 0 flows: all is known. pairs has room for
  * 4 * host_count numbers. */

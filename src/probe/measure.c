@@ -6,9 +6,14 @@
  *      |<──────────── what came after them ───────────>|
  *
  * A sender does not know how fast the way is, so it sends for a while and then says that this was all.
- * What counts is what arrives in the middle of this time, while all other flows are under way, too.
  * Receivers acknowledge blocks with a byte, and only that much is under way at a time: a switch that has to
- * throw packets away would make flows stall. */
+ * throw packets away would make flows stall.
+ *
+ * The rate is the median of means: what arrived is cut into segments, and of their rates the median counts. A
+ * process or a system that is kept from its processor stalls a flow, and what was under way then arrives at
+ * once: one segment too slow and one too fast, however long it took. Flows that share a link take turns; a
+ * segment of as much as may be under way has all turns in it. Where a flow is alone, segments are smaller.
+ * (Nemirovsky and Yudin, "Problem Complexity and Method Efficiency in Optimization", 1983.) */
 #include "probe/measure.h"
 
 #include <math.h>
@@ -18,42 +23,57 @@
 #include "core/clock.h"
 #include "core/sort.h"
 
-#define BLOCK_BYTES ((size_t)32768)
-#define BLOCK_COUNT 64                   /* more than a cache close to the processor holds */
-#define MOST_BYTES ((uint64_t)256 << 20) /* of one flow in one measurement */
+#define BLOCK_BYTES ((size_t)16384)
+#define BLOCK_COUNT 128 /* more than a cache close to the processor holds */
 #define DATA 0
 #define ACKS 1 /* streams */
 #define PING_BYTES 8
 #define PINGS 12
-#define MARKS 40       /* of a flow's progress */
-#define WARM_SHARE 0.4 /* of its time until all others have begun, too, */
-#define END_SHARE 0.95 /* and from which some may have ended */
+#define MAX_MARKS 96      /* of a flow's progress */
+#define WARM_SHARE 0.25   /* of its time until all others have begun, too, */
+#define END_SHARE 0.95    /* and from which some may have ended */
+#define MARKS_UNDER_WAY 4 /* in as much as may be under way */
+#define STALLS 0.5        /* times the usual rate: a flow that is slower was kept waiting */
+#define MIN_SEGMENTS 3    /* of fewer no median is better than the mean of all */
+#define TARGET_SEGMENTS 6 /* a flow goes on until it has that many, */
+#define MAX_STRETCH 4     /* but not for longer than this many times what was asked for */
 
 struct banyan_probe_gauge {
     const banyan_probe_options *options;
     unsigned char *blocks, *last; /* first byte M, and E */
     unsigned char *scratch;
     uint64_t sent;
+    double spent_s;
+    double all_bytes, all_s; /* of all ranks, and of rank 0 */
 };
+
+/* How long a flow is, how much of it is under way, and after how many blocks a receiver says so. */
+typedef struct {
+    int64_t length_ns;
+    uint64_t max_bytes, under_way_bytes;
+    uint64_t ack_blocks;
+} pace;
 
 typedef struct {
     int peer;
     uint64_t begin, bytes; /* of this stream before, and in this measurement */
     uint64_t acks;         /* that have come */
-    int64_t deadline_ns;   /* 0: nothing has left yet */
+    int64_t begin_ns;      /* when the first acknowledgement came; 0: none has */
     int is_last;           /* the block under way */
+    pace pace;
 } sending;
 
 typedef struct {
-    int peer, flow;
+    int peer, flow, is_alone;
     uint64_t bytes, acks; /* acks: given */
     uint64_t acks_begin;  /* of this stream before */
     size_t in_block;
     int is_last; /* the block under way */
     int64_t first_ns, end_ns;
-    int64_t mark_ns[MARKS]; /* when that much had come: */
-    uint64_t mark_bytes[MARKS];
-    int marks, is_reading; /* of what had come at the last mark, there may be more */
+    int64_t mark_ns[MAX_MARKS]; /* when that much had come: */
+    uint64_t mark_bytes[MAX_MARKS], apart_bytes;
+    int marks;
+    pace pace;
 } receiving;
 
 banyan_status banyan_probe_gauge_create(const banyan_probe_options *options, banyan_probe_gauge **out,
@@ -93,6 +113,21 @@ uint64_t banyan_probe_sent_bytes(const banyan_probe_gauge *gauge)
     return gauge->sent;
 }
 
+void banyan_probe_spend_time(banyan_probe_gauge *gauge, double seconds)
+{
+    gauge->spent_s += seconds;
+}
+
+double banyan_probe_all_bytes(const banyan_probe_gauge *gauge)
+{
+    return gauge->all_bytes;
+}
+
+double banyan_probe_all_seconds(const banyan_probe_gauge *gauge)
+{
+    return gauge->all_s;
+}
+
 static banyan_status connect_peer(const banyan_probe_gauge *gauge, int peer, int64_t deadline_ns,
                                   banyan_error *err)
 {
@@ -100,13 +135,6 @@ static banyan_status connect_peer(const banyan_probe_gauge *gauge, int peer, int
 
     return endpoint->transport->connect(endpoint, peer, 2, 2, deadline_ns, err);
 }
-
-/* How much is under way, and after how many blocks a receiver says so. */
-typedef struct {
-    int64_t length_ns;
-    uint64_t under_way_bytes;
-    uint64_t ack_blocks;
-} pace;
 
 static int take_acks(banyan_probe_gauge *gauge, sending *s)
 {
@@ -121,22 +149,37 @@ static int take_acks(banyan_probe_gauge *gauge, sending *s)
     return 1;
 }
 
+/* When it has taken as long as it should; one that stalls goes on until there is enough of it. */
+static int is_over(const sending *s, int64_t now_ns)
+{
+    int64_t took_ns = now_ns - s->begin_ns;
+
+    if (s->bytes >= s->pace.max_bytes)
+        return 1;
+    if (!s->begin_ns || took_ns < s->pace.length_ns)
+        return 0;
+    return s->bytes >= TARGET_SEGMENTS * s->pace.under_way_bytes ||
+           took_ns >= MAX_STRETCH * s->pace.length_ns;
+}
+
 /* Returns whether anything moved. */
-static int advance_sending(banyan_probe_gauge *gauge, sending *s, const pace *p)
+static int advance_sending(banyan_probe_gauge *gauge, sending *s)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
     size_t in_block = s->bytes % BLOCK_BYTES, taken;
     const unsigned char *block;
-    int64_t now_ns;
     int moved = take_acks(gauge, s);
 
-    if ((s->is_last && !in_block) || s->bytes - s->acks * p->ack_blocks * BLOCK_BYTES >= p->under_way_bytes)
+    if ((s->is_last && !in_block) ||
+        s->bytes - s->acks * s->pace.ack_blocks * BLOCK_BYTES >= s->pace.under_way_bytes)
         return moved;
-    now_ns = banyan_clock_ns();
-    if (!s->deadline_ns && s->acks)
-        s->deadline_ns = now_ns + p->length_ns;
-    if (!in_block)
-        s->is_last = (s->deadline_ns && now_ns >= s->deadline_ns) || s->bytes >= MOST_BYTES;
+    if (!in_block) {
+        int64_t now_ns = banyan_clock_ns();
+
+        if (!s->begin_ns && s->acks)
+            s->begin_ns = now_ns;
+        s->is_last = is_over(s, now_ns);
+    }
     block = s->is_last ? gauge->last : gauge->blocks + s->bytes / BLOCK_BYTES % BLOCK_COUNT * BLOCK_BYTES;
     taken = endpoint->transport->offer(endpoint, s->peer, DATA, block + in_block, BLOCK_BYTES - in_block);
     if (!taken && !in_block)
@@ -145,21 +188,22 @@ static int advance_sending(banyan_probe_gauge *gauge, sending *s, const pace *p)
     return moved || taken > 0;
 }
 
-static int is_sent(const banyan_probe_gauge *gauge, const sending *s, const pace *p)
+static int is_sent(const banyan_probe_gauge *gauge, const sending *s)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
 
-    return s->is_last && s->bytes % BLOCK_BYTES == 0 && s->acks == s->bytes / BLOCK_BYTES / p->ack_blocks &&
+    return s->is_last && s->bytes % BLOCK_BYTES == 0 &&
+           s->acks == s->bytes / BLOCK_BYTES / s->pace.ack_blocks &&
            endpoint->transport->sent(endpoint, s->peer, DATA) - s->begin >= s->bytes;
 }
 
 /* One byte, of any memory. */
-static int give_acks(banyan_probe_gauge *gauge, receiving *r, const pace *p)
+static int give_acks(banyan_probe_gauge *gauge, receiving *r)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
     int moved = 0;
 
-    while (r->acks < r->bytes / BLOCK_BYTES / p->ack_blocks &&
+    while (r->acks < r->bytes / BLOCK_BYTES / r->pace.ack_blocks &&
            endpoint->transport->offer(endpoint, r->peer, ACKS, gauge->blocks, 1)) {
         r->acks++;
         moved = 1;
@@ -167,45 +211,51 @@ static int give_acks(banyan_probe_gauge *gauge, receiving *r, const pace *p)
     return moved;
 }
 
-static int is_received(const banyan_probe_gauge *gauge, const receiving *r, const pace *p)
+static int is_received(const banyan_probe_gauge *gauge, const receiving *r)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
 
-    return r->is_last && !r->in_block && r->acks == r->bytes / BLOCK_BYTES / p->ack_blocks &&
+    return r->is_last && !r->in_block && r->acks == r->bytes / BLOCK_BYTES / r->pace.ack_blocks &&
            endpoint->transport->sent(endpoint, r->peer, ACKS) - r->acks_begin >= r->acks;
 }
 
-/* Marks are some time apart, and made when all that had come by then is read: what waited for a rank that was
- * not at work would be counted to the time after that. */
-static void note_progress(receiving *r, const pace *p, int64_t now_ns)
+/* When marks run out, every second one goes, and those to come are twice as far apart. */
+static void thin_marks(receiving *r)
 {
-    int64_t apart_ns = p->length_ns / (MARKS - 4), before_ns;
-
-    r->end_ns = now_ns;
-    if (!r->first_ns)
-        r->first_ns = now_ns;
-    before_ns = r->marks > 1 ? r->mark_ns[r->marks - 2] : r->first_ns;
-    if (r->is_reading && r->marks && now_ns - before_ns < 2 * apart_ns)
-        r->marks--;
-    if (r->marks == MARKS || (r->marks && now_ns - r->mark_ns[r->marks - 1] < apart_ns))
-        return;
-    r->mark_ns[r->marks] = now_ns;
-    r->mark_bytes[r->marks++] = r->bytes;
-    r->is_reading = 1;
+    r->marks /= 2;
+    for (int i = 0; i < r->marks; i++) {
+        r->mark_ns[i] = r->mark_ns[2 * i];
+        r->mark_bytes[i] = r->mark_bytes[2 * i];
+    }
+    r->apart_bytes *= 2;
 }
 
-static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace *p)
+/* A mark is made when all that had come is read: what waited for a rank that was not at work would else be
+ * counted to the time after that. A rank that never gets there makes one when more has come than can wait. */
+static void mark_progress(receiving *r, int is_all_read)
+{
+    uint64_t since = r->bytes - (r->marks ? r->mark_bytes[r->marks - 1] : 0);
+
+    if (since < r->apart_bytes || (!is_all_read && since < 2 * r->pace.under_way_bytes))
+        return;
+    if (r->marks == MAX_MARKS)
+        thin_marks(r);
+    r->mark_ns[r->marks] = r->end_ns;
+    r->mark_bytes[r->marks++] = r->bytes;
+}
+
+static int advance_receiving(banyan_probe_gauge *gauge, receiving *r)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
     const void *memory;
     size_t there;
-    int moved = give_acks(gauge, r, p);
+    int moved = give_acks(gauge, r);
 
     if (r->is_last && !r->in_block)
         return moved;
     there = endpoint->transport->peek(endpoint, r->peer, DATA, &memory);
     if (!there) {
-        r->is_reading = 0;
+        mark_progress(r, 1);
         return moved;
     }
     if (!r->in_block)
@@ -215,15 +265,62 @@ static int advance_receiving(banyan_probe_gauge *gauge, receiving *r, const pace
     endpoint->transport->consume(endpoint, r->peer, DATA, there);
     r->bytes += there;
     r->in_block = (r->in_block + there) % BLOCK_BYTES;
-    note_progress(r, p, banyan_clock_ns());
+    r->end_ns = banyan_clock_ns();
+    if (!r->first_ns)
+        r->first_ns = r->end_ns;
+    mark_progress(r, 0);
     return 1;
 }
 
-/* What came between the first mark after the beginning and the last before the end. Flows that share a link
- * take turns at it, so only their means add up. */
+/* Of what came between two marks. */
+static double rate_between(const receiving *r, int from, int to)
+{
+    return (double)(r->mark_bytes[to] - r->mark_bytes[from]) * 1e9 /
+           fmax((double)(r->mark_ns[to] - r->mark_ns[from]), 1);
+}
+
+static double median(double *values, int count)
+{
+    banyan_sort_doubles(values, (size_t)count);
+    return (values[count / 2] + values[(count - 1) / 2]) / 2;
+}
+
+/* The median of all segments from mark to mark; 0: hardly any is left but stalls and what was under way
+ * meanwhile, as where a fast flow waits for its hosts each time that much is sent. */
+static double rate_of_steady(const receiving *r, int begin, int end)
+{
+    double rates[MAX_MARKS], usual;
+    uint64_t late_until = 0;
+    int count = 0, steady = 0;
+
+    for (int i = begin; i < end; i++)
+        rates[count++] = rate_between(r, i, i + 1);
+    usual = count ? median(rates, count) : 0;
+    for (int i = begin; i < end; i++)
+        if (rate_between(r, i, i + 1) < STALLS * usual)
+            late_until = r->mark_bytes[i] + r->pace.under_way_bytes;
+        else
+            steady += r->mark_bytes[i] >= late_until;
+    return steady < MIN_SEGMENTS ? 0 : usual;
+}
+
+/* Segments of as much as may be under way; where they are too few, the mean of all that they are cut from. */
+static double rate_of_shared(const receiving *r, int begin, int end)
+{
+    double rates[MAX_MARKS];
+    int count = 0;
+
+    for (int i = begin + 1, last = begin; i <= end; i++)
+        if (r->mark_bytes[i] - r->mark_bytes[last] >= r->pace.under_way_bytes) {
+            rates[count++] = rate_between(r, last, i);
+            last = i;
+        }
+    return count < MIN_SEGMENTS ? rate_between(r, begin, end) : median(rates, count);
+}
+
 static double rate_of(const receiving *r)
 {
-    double whole_ns = (double)(r->end_ns - r->first_ns);
+    double whole_ns = (double)(r->end_ns - r->first_ns), steady;
     int begin = 0, end = r->marks - 1;
 
     while (begin < end && (double)(r->mark_ns[begin] - r->first_ns) < WARM_SHARE * whole_ns)
@@ -232,8 +329,8 @@ static double rate_of(const receiving *r)
         end--;
     if (begin >= end)
         return (double)r->bytes * 1e9 / fmax(whole_ns, 1);
-    return (double)(r->mark_bytes[end] - r->mark_bytes[begin]) * 1e9 /
-           fmax((double)(r->mark_ns[end] - r->mark_ns[begin]), 1);
+    steady = r->is_alone ? rate_of_steady(r, begin, end) : 0;
+    return steady > 0 ? steady : rate_of_shared(r, begin, end);
 }
 
 /* Of frames with their headers, as links are described. */
@@ -258,7 +355,7 @@ typedef struct {
     int send_count, receive_count;
 } traffic;
 
-static banyan_status move_all(banyan_probe_gauge *gauge, const traffic *t, const pace *p, int64_t deadline_ns,
+static banyan_status move_all(banyan_probe_gauge *gauge, const traffic *t, int64_t deadline_ns,
                               banyan_error *err)
 {
     banyan_endpoint *endpoint = gauge->options->endpoint;
@@ -268,13 +365,13 @@ static banyan_status move_all(banyan_probe_gauge *gauge, const traffic *t, const
         int moved = 0, left = 0, peer = -1;
 
         for (int i = 0; i < t->send_count; i++) {
-            moved |= advance_sending(gauge, &t->sends[i], p);
-            if (!is_sent(gauge, &t->sends[i], p))
+            moved |= advance_sending(gauge, &t->sends[i]);
+            if (!is_sent(gauge, &t->sends[i]))
                 left++, peer = t->sends[i].peer;
         }
         for (int i = 0; i < t->receive_count; i++) {
-            moved |= advance_receiving(gauge, &t->receives[i], p);
-            if (!is_received(gauge, &t->receives[i], p))
+            moved |= advance_receiving(gauge, &t->receives[i]);
+            if (!is_received(gauge, &t->receives[i]))
                 left++, peer = t->receives[i].peer;
         }
         if (!left)
@@ -314,30 +411,51 @@ static banyan_status flush(const banyan_probe_options *o, int64_t deadline_ns, b
                        o->rank, o->timeout_ms);
 }
 
-/* values[i] at the rank where flow i ends becomes values[i] everywhere. */
-static banyan_status share(const banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
+/* values[i] at the rank where flow i ends becomes values[i] everywhere; beside them each rank tells what it
+ * has sent and spent. */
+static banyan_status share(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
                            double *values, banyan_error *err)
 {
     const banyan_probe_options *o = gauge->options;
     int *places = banyan_alloc((size_t)o->size, sizeof *places);
-    int most = places ? most_into_one(flows, count, o->size, places) : 1;
-    double *all = banyan_alloc((size_t)o->size * (size_t)most, sizeof *all);
-    double *mine = banyan_alloc((size_t)most, sizeof *mine);
+    int most = places ? most_into_one(flows, count, o->size, places) : 1, own = 0, each = most + 2;
+    double *all = banyan_alloc((size_t)o->size * (size_t)each, sizeof *all);
+    double *mine = banyan_alloc((size_t)each, sizeof *mine);
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)o->timeout_ms * 1000000;
     banyan_status status = places && all && mine ? flush(o, deadline_ns, err) : banyan_fail_memory(err);
 
-    for (int i = 0, own = 0; i < count && !status; i++)
+    for (int i = 0; i < count && !status; i++)
         if (flows[i].dst == o->rank)
             mine[own++] = values[i];
-    if (!status)
-        status = o->exchange.allgather(o->exchange.context, mine, (size_t)most * sizeof *mine, all,
+    if (!status) {
+        mine[most] = (double)gauge->sent;
+        mine[most + 1] = gauge->spent_s;
+        status = o->exchange.allgather(o->exchange.context, mine, (size_t)each * sizeof *mine, all,
                                        deadline_ns, err);
+    }
     for (int i = 0; i < count && !status; i++)
-        values[i] = all[flows[i].dst * most + places[flows[i].dst]++];
+        values[i] = all[flows[i].dst * each + places[flows[i].dst]++];
+    if (!status) {
+        gauge->all_bytes = 0;
+        gauge->all_s = all[most + 1];
+        for (int i = 0; i < o->size; i++)
+            gauge->all_bytes += all[i * each + most];
+    }
     banyan_free(places);
     banyan_free(all);
     banyan_free(mine);
     return status;
+}
+
+static pace pace_of(const banyan_probe_flow *flow)
+{
+    pace p = {.length_ns = (int64_t)(flow->seconds * 1e9),
+              .max_bytes = (uint64_t)flow->max_bytes,
+              .under_way_bytes = (uint64_t)flow->under_way_bytes};
+
+    p.ack_blocks = p.under_way_bytes / BLOCK_BYTES / 4;
+    p.ack_blocks = p.ack_blocks ? p.ack_blocks : 1;
+    return p;
 }
 
 static banyan_status prepare(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
@@ -359,10 +477,17 @@ static banyan_status prepare(banyan_probe_gauge *gauge, const banyan_probe_flow 
         status = connect_peer(gauge, peer, deadline_ns, err);
         if (!status && is_ours)
             out->sends[out->send_count++] =
-                (sending){.peer = peer, .begin = endpoint->transport->sent(endpoint, peer, DATA)};
+                (sending){.peer = peer,
+                          .begin = endpoint->transport->sent(endpoint, peer, DATA),
+                          .pace = pace_of(&flows[i])};
         else if (!status)
-            out->receives[out->receive_count++] = (receiving){
-                .peer = peer, .flow = i, .acks_begin = endpoint->transport->sent(endpoint, peer, ACKS)};
+            out->receives[out->receive_count++] =
+                (receiving){.peer = peer,
+                            .flow = i,
+                            .is_alone = flows[i].is_alone,
+                            .acks_begin = endpoint->transport->sent(endpoint, peer, ACKS),
+                            .apart_bytes = (uint64_t)flows[i].under_way_bytes / MARKS_UNDER_WAY,
+                            .pace = pace_of(&flows[i])};
     }
     return status;
 }
@@ -381,20 +506,16 @@ static banyan_status wait_for_all(const banyan_probe_gauge *gauge, int64_t deadl
 }
 
 banyan_status banyan_probe_flows(banyan_probe_gauge *gauge, const banyan_probe_flow *flows, int count,
-                                 double seconds, double under_way_bytes, double *bytes_per_s,
-                                 banyan_error *err)
+                                 double *bytes_per_s, banyan_error *err)
 {
-    pace p = {(int64_t)(seconds * 1e9), (uint64_t)under_way_bytes, 0};
     int64_t deadline_ns = banyan_clock_ns() + (int64_t)gauge->options->timeout_ms * 1000000;
     traffic t = {0};
     banyan_status status = prepare(gauge, flows, count, &t, deadline_ns, err);
 
     if (!status)
         status = wait_for_all(gauge, deadline_ns, err);
-    p.ack_blocks = p.under_way_bytes / BLOCK_BYTES / 4;
-    p.ack_blocks = p.ack_blocks ? p.ack_blocks : 1;
     if (!status)
-        status = move_all(gauge, &t, &p, deadline_ns, err);
+        status = move_all(gauge, &t, deadline_ns, err);
     for (int i = 0; i < t.send_count; i++)
         gauge->sent += t.sends[i].bytes;
     for (int i = 0; i < t.receive_count && !status; i++)
@@ -478,7 +599,7 @@ static banyan_status ping(banyan_probe_gauge *gauge, int peer, int is_first, int
     if (status)
         return status;
     banyan_sort_doubles(times, PINGS);
-    *latency_s = times[PINGS / 2];
+    *latency_s = times[PINGS / 4]; /* longer ones waited for a processor */
     return BANYAN_SUCCESS;
 }
 

@@ -19,17 +19,21 @@
 #include "core/sort.h"
 #include "probe/findings.h"
 
-#define AGREES 0.9       /* a load that is as high as this share of another one agrees with it */
-#define BEYOND 1.2       /* times the median of loads: more than what is measured wrong */
-#define WRONG 1.6        /* times two loads that agree, a higher one is doubtful, but not beyond this */
-#define WANTED 1.12      /* times its load: it held somebody up */
-#define NOISE 0.06       /* speed that a flow may lack without a reason */
-#define RACK_COSTS 0.2   /* unexplained squares that one more rack must save */
-#define SUSPICION 0.92   /* of what is unexplained without racks, less must be left with them */
-#define LEAST_LACK 0.002 /* mean square that a flow must lack before anybody asks why */
-#define TRUNK_SHOWS 0.88 /* of what the same hosts do within their racks */
-#define DISTURBED 12     /* one of that many rounds may have been disturbed by others */
-#define ALL_GROUPINGS 8  /* hosts, of which all groupings are tried: 4140 of them */
+#define AGREES 0.9 /* a load that is as high as this share of another one agrees with it */
+#define LONG_AGREES                                                                                          \
+    0.75            /* likewise, of what was measured for longer: several flows at once are measured worse */
+#define BEYOND 1.2  /* times the median of loads: more than what is measured wrong */
+#define WRONG 1.6   /* times two loads that agree, a higher one is doubtful, but not beyond this */
+#define WANTED 1.12 /* times its load: it held somebody up */
+#define NOISE 0.06  /* speed that a flow may lack without a reason */
+#define RACK_COSTS 0.2      /* unexplained squares that one more rack must save */
+#define SUSPICION 0.5       /* of what is unexplained without racks, less must be left with them */
+#define ODD_LACK 0.01       /* mean square that is unexplained in a round that is worth to be repeated */
+#define PLAUSIBLE_LACK 0.04 /* mean square in all rounds that nobody has to explain: a fifth of the speed */
+#define LEAST_LACK 0.002    /* mean square that a flow must lack before anybody asks why */
+#define TRUNK_SHOWS 0.88    /* of what the same hosts do within their racks */
+#define DISTURBED 12        /* one of that many rounds may have been disturbed by others */
+#define ALL_GROUPINGS 8     /* hosts, of which all groupings are tried: 4140 of them */
 #define SWEEPS 12
 #define STARTS 3
 
@@ -459,6 +463,43 @@ static banyan_status search(fit *t, double *best, banyan_error *err)
     return status;
 }
 
+/* Racks are suspected where they explain most of what flows lack, and are worth their price. */
+static int is_suspicion(int rack_count, double none, double best)
+{
+    double left = best - RACK_COSTS * rack_count, lacking = none - RACK_COSTS;
+
+    return best < none && left < SUSPICION * lacking;
+}
+
+static int was_repeated(const banyan_probe_findings *f, int round)
+{
+    for (int k = round + 1; k < f->round_count; k++)
+        if (f->rounds[k].kind == BANYAN_ROUND_AGAIN && f->rounds[k].grouping == (uint64_t)round)
+            return 1;
+    return 0;
+}
+
+/* Of the rounds that the racks do not explain, the worst that has not been repeated. */
+static int find_odd_round(fit *t)
+{
+    const banyan_probe_findings *f = t->f;
+    double most = 0;
+    int odd = -1;
+
+    load_trunks(t, f->rack_of);
+    for (int k = 0; k < f->round_count; k++) {
+        int count = f->rounds[k].end - banyan_probe_round_begin(f, k);
+        double square =
+            f->rounds[k].kind == BANYAN_ROUND_EXPLORE ? unexplained_in(t, f->rack_of, k) / count : 0;
+
+        if (square > ODD_LACK && square > most && !was_repeated(f, k)) {
+            most = square;
+            odd = k;
+        }
+    }
+    return odd;
+}
+
 banyan_status banyan_probe_group_hosts(banyan_probe_findings *f, banyan_error *err)
 {
     fit t;
@@ -476,11 +517,13 @@ banyan_status banyan_probe_group_hosts(banyan_probe_findings *f, banyan_error *e
             status = search(&t, &best, err);
     }
     if (!status) {
-        if (best > SUSPICION * none)
-            memset(t.best, 0, (size_t)t.hosts * sizeof *t.best);
         number_racks(&t, t.best, &f->rack_count);
+        if (!is_suspicion(f->rack_count, none, best)) {
+            memset(t.best, 0, (size_t)t.hosts * sizeof *t.best);
+            f->rack_count = 1;
+        }
         memcpy(f->rack_of, t.best, (size_t)t.hosts * sizeof *t.best);
-        f->explained = f->rack_count > 1 ? 1 - best / none : 0;
+        f->odd_round = find_odd_round(&t);
     }
     free_fit(&t);
     return status;
@@ -493,6 +536,11 @@ uint64_t banyan_probe_grouping(const banyan_probe_findings *f)
     for (int i = 0; i < f->host_count; i++)
         digest = (digest ^ (uint64_t)f->rack_of[i]) * 1099511628211u;
     return digest;
+}
+
+uint64_t banyan_probe_trunk_number(const banyan_probe_findings *f, int rack, int is_out)
+{
+    return banyan_probe_grouping(f) + 2 * (uint64_t)rack + (uint64_t)is_out;
 }
 
 /* What a flow can do by the limits of its hosts, beside the one that comes back. */
@@ -549,15 +597,46 @@ static double find_repeated(const fit *t, const double *loads)
     return second > AGREES * first ? second : 0;
 }
 
-/* What a trunk carried in long flows, while nobody else was at work. */
-static double find_long(const fit *t, const double *loads)
+/* The highest that a trunk carried twice while nobody else was at work. */
+static double find_long(const fit *t, uint64_t number, const double *loads)
 {
-    double most = 0;
+    double first = 0, second = 0;
+    int count = 0;
 
     for (int k = 0; k < t->f->round_count; k++)
-        if (t->f->rounds[k].kind == BANYAN_ROUND_LONG)
-            most = fmax(most, loads[k * t->hosts]);
-    return most;
+        if (t->f->rounds[k].kind == BANYAN_ROUND_LONG && t->f->rounds[k].grouping == number) {
+            second = fmax(second, fmin(first, loads[k * t->hosts]));
+            first = fmax(first, loads[k * t->hosts]);
+            count++;
+        }
+    return count > 1 ? second : first;
+}
+
+/* Whether a trunk, when it was measured alone, carried about all that its hosts can do. */
+static int is_free(const fit *t, uint64_t number)
+{
+    const banyan_probe_findings *f = t->f;
+    double most = 0;
+
+    for (int k = 0; k < f->round_count; k++) {
+        double sum = 0, could = 0;
+
+        if (f->rounds[k].kind != BANYAN_ROUND_LONG || f->rounds[k].grouping != number)
+            continue;
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++) {
+            const banyan_probe_load *load = &f->loads[i];
+            int out_uses = 0, in_uses = 0;
+
+            for (int j = banyan_probe_round_begin(f, k); j < f->rounds[k].end; j++) {
+                out_uses += f->loads[j].src == load->src;
+                in_uses += f->loads[j].dst == load->dst;
+            }
+            sum += load->bytes_per_s;
+            could += fmin(t->out[load->src] / out_uses, t->in[load->dst] / in_uses);
+        }
+        most = fmax(most, could > 0 ? sum / could : 1);
+    }
+    return most > TRUNK_SHOWS;
 }
 
 /* The median of its loads while all hosts crossed the racks, or more that was seen twice, since trunks of
@@ -567,13 +646,15 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
 {
     const banyan_probe_findings *f = t->f;
     const double *loads = (is_out ? t->up : t->down) + rack;
-    double middle;
+    double middle, longer = find_long(t, banyan_probe_trunk_number(f, rack, is_out), loads);
     int count = 0;
 
     for (int k = 0; k < f->round_count; k++)
         if (f->rounds[k].kind == BANYAN_ROUND_ACROSS && f->rounds[k].grouping == grouping)
             values[count++] = compare(t, k, rack, is_out);
     banyan_sort_doubles(values, (size_t)count);
+    if (is_free(t, banyan_probe_trunk_number(f, rack, is_out)))
+        return 0;
     if (!count || values[count / 2] > TRUNK_SHOWS * find_calm(t, grouping))
         return 0;
     count = 0;
@@ -584,8 +665,8 @@ static double trunk_of(const fit *t, uint64_t grouping, int rack, int is_out, do
     middle = values[count / 2];
     if (find_repeated(t, loads) > BEYOND * middle)
         middle = find_repeated(t, loads);
-    if (find_long(t, loads) > AGREES * middle)
-        return find_long(t, loads);
+    if (longer > LONG_AGREES * middle)
+        return longer;
     count = 0;
     for (int k = 0; k < f->round_count; k++)
         if (loads[k * t->hosts] > AGREES * middle && AGREES * loads[k * t->hosts] < middle)
@@ -606,37 +687,71 @@ static int are_tested(const banyan_probe_findings *f, uint64_t grouping)
     return across > 1 && within > 1;
 }
 
+/* One trunk shows: the hosts before it and those behind it are two racks, whichever has the trunk. */
+static void join_others(banyan_probe_findings *f)
+{
+    double out = 0, in = 0;
+    int only = 0, others;
+
+    while (!(f->rack_out[only] > 0) && !(f->rack_in[only] > 0))
+        only++;
+    out = f->rack_out[only];
+    in = f->rack_in[only];
+    for (int i = 0; i < f->host_count; i++)
+        f->rack_of[i] = f->rack_of[i] != only;
+    others = banyan_probe_rack_size(f, 1);
+    f->rack_count = 2;
+    f->rack_out[0] = out;
+    f->rack_in[0] = in;
+    f->rack_out[1] = others > 1 ? in : 0;
+    f->rack_in[1] = others > 1 ? out : 0;
+}
+
+/* What the racks that were found explain of the speed that flows lacked. */
+static void compare_with_plain(fit *t, banyan_probe_findings *f)
+{
+    double left = unexplained(t, f->rack_of) - RACK_COSTS * f->rack_count, none;
+
+    memset(t->trial, 0, (size_t)t->hosts * sizeof *t->trial);
+    none = unexplained(t, t->trial) - RACK_COSTS;
+    f->lacking = none / (f->load_count > 0 ? f->load_count : 1);
+    f->explained = f->rack_count > 1 && none > 0 ? fmax(0, 1 - left / none) : 0;
+}
+
+int banyan_probe_is_plausible(const banyan_probe_findings *f)
+{
+    return f->lacking <= PLAUSIBLE_LACK || f->explained > 1 - SUSPICION;
+}
+
 banyan_status banyan_probe_judge_racks(banyan_probe_findings *f, banyan_error *err)
 {
-    uint64_t grouping;
-    double *loads = NULL;
+    uint64_t grouping = banyan_probe_grouping(f);
+    double *loads;
     int shown = 0;
     fit t;
-    banyan_status status;
+    banyan_status status = alloc_fit(&t, f, err);
 
-    if (f->rack_count < 2)
-        return BANYAN_SUCCESS;
-    status = alloc_fit(&t, f, err);
     if (status)
         return status;
-    loads = banyan_alloc((size_t)f->round_count, sizeof *loads);
+    loads = banyan_alloc((size_t)f->round_count + 1, sizeof *loads);
     if (!loads) {
         free_fit(&t);
         return banyan_fail_memory(err);
     }
-    grouping = banyan_probe_grouping(f);
     find_lacks(&t);
     load_trunks(&t, f->rack_of);
-    for (int r = 0; r < f->rack_count && are_tested(f, grouping); r++) {
+    for (int r = 0; r < f->rack_count && f->rack_count > 1 && are_tested(f, grouping); r++) {
         f->rack_out[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 1, loads) : 0;
         f->rack_in[r] = t.size[r] > 1 ? trunk_of(&t, grouping, r, 0, loads) : 0;
         shown += f->rack_out[r] > 0 || f->rack_in[r] > 0;
     }
     if (!shown) {
         f->rack_count = 1;
-        f->explained = 0;
         memset(f->rack_of, 0, (size_t)f->host_count * sizeof *f->rack_of);
+    } else if (shown == 1) {
+        join_others(f);
     }
+    compare_with_plain(&t, f);
     banyan_free(loads);
     free_fit(&t);
     return BANYAN_SUCCESS;

@@ -27,10 +27,11 @@
 #define RANDOM_ORDERS 3
 #define FAN_HOSTS 32 /* above, one flow per host has to do */
 #define TESTS 3      /* of each kind: the median counts */
-#define MOST_TESTS 16
-#define LONG_TIMES 2   /* of a host, each way */
-#define AS_OTHERS 0.92 /* of the fastest host: what is below seems slower, */
-#define SLOW 0.7       /* and what is below that, is slower whatever keeps it waiting */
+#define MOST_TESTS 12
+#define MAX_AGAIN 2 /* rounds that are repeated */
+#define MAX_TRIES 4 /* of what has not been measured twice the same */
+#define SAME 0.95   /* of another rate: measured the same */
+#define AS_BEST 0.9 /* of the best: short flows are hardly measured better than that */
 #define AS_FAST                                                                                              \
     0.9 /* of its flows across racks: what a flow within one must reach to tell its host's speed */
 
@@ -224,19 +225,18 @@ static int count_tests(const banyan_probe_findings *f, banyan_round_kind kind, u
     return count;
 }
 
-static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping, int *pairs,
-                          int *count, banyan_error *err)
+static banyan_status test(const banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping,
+                          int *pairs, int *count, banyan_error *err)
 {
-    banyan_status status = banyan_probe_group_hosts(f, err);
     int across, within;
 
-    *count = 0;
-    if (status || f->rack_count < 2)
-        return status;
+    if (f->rack_count < 2)
+        return BANYAN_SUCCESS;
     *grouping = banyan_probe_grouping(f);
     across = count_tests(f, BANYAN_ROUND_ACROSS, *grouping);
     within = count_tests(f, BANYAN_ROUND_WITHIN, *grouping);
-    if (across >= TESTS && within >= TESTS)
+    if ((across >= TESTS && within >= TESTS) ||
+        count_kind(f, BANYAN_ROUND_ACROSS) + count_kind(f, BANYAN_ROUND_WITHIN) >= MOST_TESTS)
         return BANYAN_SUCCESS;
     *kind = across <= within ? BANYAN_ROUND_ACROSS : BANYAN_ROUND_WITHIN;
     if (*kind == BANYAN_ROUND_ACROSS)
@@ -245,74 +245,92 @@ static banyan_status test(banyan_probe_findings *f, banyan_round_kind *kind, uin
     return BANYAN_SUCCESS;
 }
 
-/* Long flows of the host, that way; those across a trunk bear a number. */
-static int count_long(const banyan_probe_findings *f, int host, int is_out)
+/* The host at one end of a load, or at the other. */
+static int end_of(const banyan_probe_load *load, int is_src)
 {
-    int count = 0;
+    return is_src ? load->src : load->dst;
+}
+
+/* By host: the best of its short flows, out and in. */
+static void find_best_short(const banyan_probe_findings *f, double *best_out, double *best_in)
+{
+    for (int k = 0; k < f->round_count; k++)
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end && !banyan_probe_is_long(f, k);
+             i++) {
+            const banyan_probe_load *load = &f->loads[i];
+
+            best_out[load->src] = fmax(best_out[load->src], load->bytes_per_s);
+            best_in[load->dst] = fmax(best_in[load->dst], load->bytes_per_s);
+        }
+}
+
+/* A host with which a short flow was about as fast as the best one, and that is not at work in this round;
+ * of the same rack, where there is one; -1: none. is_busy NULL: none is. */
+static int find_partner(const banyan_probe_findings *f, int host, int is_out, double best,
+                        const char *is_busy)
+{
+    int found = -1;
 
     for (int k = 0; k < f->round_count; k++)
-        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end; i++)
-            count += f->rounds[k].kind == BANYAN_ROUND_LONG && !f->rounds[k].grouping &&
-                     (is_out ? f->loads[i].src : f->loads[i].dst) == host;
-    return count;
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end && !banyan_probe_is_long(f, k);
+             i++) {
+            int peer = end_of(&f->loads[i], !is_out);
+
+            if (end_of(&f->loads[i], is_out) != host || f->loads[i].bytes_per_s < AS_BEST * best ||
+                is_busy[peer])
+                continue;
+            if (f->rack_of[peer] == f->rack_of[host])
+                return peer;
+            found = peer;
+        }
+    return found;
 }
 
-/* The fastest host of the same rack that is still free, or -1. */
-static int find_partner(const banyan_probe_findings *f, int host, const double *speeds, const int *pairs,
-                        int count)
+/* Until two long flows agree, and short ones do not promise more; that some do may be a mistake. */
+static int needs_long(const banyan_probe_findings *f, int host, int is_out, double best)
 {
-    int best = -1;
+    double first = 0, second = 0;
+    int tries = 0;
 
-    for (int i = 0; i < f->host_count; i++) {
-        int is_free = i != host && f->rack_of[i] == f->rack_of[host];
-
-        for (int k = 0; k < 2 * count; k++)
-            is_free &= pairs[k] != i;
-        if (is_free && (best < 0 || speeds[i] > speeds[best]))
-            best = i;
-    }
-    return best;
+    for (int k = 0; k < f->round_count; k++)
+        for (int i = banyan_probe_round_begin(f, k); i < f->rounds[k].end && banyan_probe_is_long(f, k); i++)
+            if (end_of(&f->loads[i], is_out) == host) {
+                second = fmax(second, fmin(first, f->loads[i].bytes_per_s));
+                first = fmax(first, f->loads[i].bytes_per_s);
+                tries++;
+            }
+    return tries < MAX_TRIES && (tries < 2 || second < SAME * first || second < AS_BEST * best);
 }
 
-/* Hosts that seem slow one way, each to or from a fast one of its rack: nobody else keeps them waiting then.
- * On one switch it takes more than what a busy machine does. */
-static int pair_slow(const banyan_probe_findings *f, const double *speeds, const double *others, int is_out,
-                     int *pairs)
-{
-    double fastest = 0;
-    int count = 0;
-
-    for (int i = 0; i < f->host_count; i++)
-        fastest = fmax(fastest, fmax(speeds[i], others[i]));
-    for (int i = 0; i < f->host_count; i++) {
-        int partner, is_taken = 0;
-
-        for (int k = 0; k < 2 * count; k++)
-            is_taken |= pairs[k] == i;
-        if (is_taken || speeds[i] >= (f->rack_count > 1 ? AS_OTHERS : SLOW) * fastest ||
-            count_long(f, i, is_out) >= LONG_TIMES)
-            continue;
-        partner = find_partner(f, i, others, pairs, count);
-        if (partner < 0)
-            continue;
-        pairs[2 * count] = is_out ? i : partner;
-        pairs[2 * count++ + 1] = is_out ? partner : i;
-    }
-    return count;
-}
-
+/* Each host to or from one with which it was fast: nobody else keeps them waiting then. */
 static banyan_status take_long(const banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
 {
-    double *out = banyan_alloc(2 * (size_t)f->host_count, sizeof *out), *in;
+    size_t hosts = (size_t)f->host_count;
+    double *best = banyan_alloc(2 * hosts, sizeof *best);
+    char *is_busy = banyan_alloc(hosts, 1);
 
-    if (!out)
+    *count = 0;
+    if (!best || !is_busy) {
+        banyan_free(best);
+        banyan_free(is_busy);
         return banyan_fail_memory(err);
-    in = out + f->host_count;
-    banyan_probe_host_speeds(f, out, in);
-    *count = pair_slow(f, out, in, 1, pairs);
-    if (!*count)
-        *count = pair_slow(f, in, out, 0, pairs);
-    banyan_free(out);
+    }
+    find_best_short(f, best, best + hosts);
+    for (int is_out = 1; is_out >= 0; is_out--)
+        for (int host = 0; host < f->host_count; host++) {
+            double most = best[(is_out ? 0 : f->host_count) + host];
+            int peer = is_busy[host] || !needs_long(f, host, is_out, most)
+                           ? -1
+                           : find_partner(f, host, is_out, most, is_busy);
+
+            if (peer < 0)
+                continue;
+            is_busy[host] = is_busy[peer] = 1;
+            pairs[2 * *count] = is_out ? host : peer;
+            pairs[2 * (*count)++ + 1] = is_out ? peer : host;
+        }
+    banyan_free(best);
+    banyan_free(is_busy);
     return BANYAN_SUCCESS;
 }
 
@@ -333,13 +351,38 @@ static int cross_trunk(const banyan_probe_findings *f, int rack, int is_out, int
     return count;
 }
 
-/* The next trunk that has not been measured alone, and its number among these racks. */
+/* What a round carried in all. */
+static double sum_of(const banyan_probe_findings *f, int round)
+{
+    double sum = 0;
+
+    for (int i = banyan_probe_round_begin(f, round); i < f->rounds[round].end; i++)
+        sum += f->loads[i].bytes_per_s;
+    return sum;
+}
+
+/* Until two measurements agree. */
+static int needs_trunk(const banyan_probe_findings *f, uint64_t number)
+{
+    double first = 0, second = 0;
+    int tries = 0;
+
+    for (int k = 0; k < f->round_count; k++)
+        if (f->rounds[k].kind == BANYAN_ROUND_LONG && f->rounds[k].grouping == number) {
+            second = fmax(second, fmin(first, sum_of(f, k)));
+            first = fmax(first, sum_of(f, k));
+            tries++;
+        }
+    return tries < 2 || (second < SAME * first && tries < MAX_TRIES);
+}
+
+/* The next trunk that is to be measured alone, and its number among these racks. */
 static int take_trunk(const banyan_probe_findings *f, uint64_t *number, int *pairs)
 {
     for (int rack = 0; rack < f->rack_count; rack++)
         for (int is_out = 0; is_out < 2; is_out++) {
-            *number = banyan_probe_grouping(f) + 2 * (uint64_t)rack + (uint64_t)is_out;
-            if (banyan_probe_rack_size(f, rack) > 1 && !count_tests(f, BANYAN_ROUND_LONG, *number))
+            *number = banyan_probe_trunk_number(f, rack, is_out);
+            if (banyan_probe_rack_size(f, rack) > 1 && needs_trunk(f, *number))
                 return cross_trunk(f, rack, is_out, pairs);
         }
     return 0;
@@ -403,17 +446,55 @@ static int send_both_ways(const banyan_probe_findings *f, int *pairs)
     return 0;
 }
 
+/* A round that was disturbed is not explained by any racks, nor is the only one that fills the trunks. */
+static int repeat(const banyan_probe_findings *f, uint64_t *round, int *pairs)
+{
+    int first, count;
+
+    if (f->odd_round < 0 || count_kind(f, BANYAN_ROUND_AGAIN) >= MAX_AGAIN)
+        return 0;
+    *round = (uint64_t)f->odd_round;
+    first = banyan_probe_round_begin(f, f->odd_round);
+    count = f->rounds[f->odd_round].end - first;
+    for (int i = 0; i < count; i++) {
+        pairs[2 * i] = f->loads[first + i].src;
+        pairs[2 * i + 1] = f->loads[first + i].dst;
+    }
+    return count;
+}
+
+static banyan_status group(banyan_probe_findings *f, banyan_error *err)
+{
+    return f->host_count < 4 ? BANYAN_SUCCESS : banyan_probe_group_hosts(f, err);
+}
+
+/* Between rounds of pairs racks stay what they are: it takes long to find others. */
+static banyan_status take_pairs(banyan_probe_findings *f, int *pairs, int *count, banyan_error *err)
+{
+    int were_pairs = banyan_probe_is_long(f, f->round_count - 1);
+    banyan_status status = were_pairs ? BANYAN_SUCCESS : group(f, err);
+
+    if (!status)
+        status = take_long(f, pairs, count, err);
+    if (status || *count || !were_pairs)
+        return status;
+    status = group(f, err);
+    return status ? status : take_long(f, pairs, count, err);
+}
+
 /* What is still in doubt of racks and hosts. */
 static banyan_status clear_doubts(banyan_probe_findings *f, banyan_round_kind *kind, uint64_t *grouping,
                                   int *pairs, int *count, banyan_error *err)
 {
-    banyan_status status = f->host_count < 4 ? BANYAN_SUCCESS : test(f, kind, grouping, pairs, count, err);
+    banyan_status status = take_pairs(f, pairs, count, err);
 
-    if (status || *count)
-        return status;
     *kind = BANYAN_ROUND_LONG;
-    *grouping = 0;
-    status = take_long(f, pairs, count, err);
+    if (!status && !*count && f->host_count >= 4) {
+        *kind = BANYAN_ROUND_AGAIN;
+        *count = repeat(f, grouping, pairs);
+    }
+    if (!status && !*count && f->host_count >= 4)
+        status = test(f, kind, grouping, pairs, count, err);
     if (status || *count)
         return status;
     *kind = BANYAN_ROUND_EXPLORE;
@@ -445,8 +526,6 @@ banyan_status banyan_probe_next_round(banyan_probe_findings *findings, banyan_ro
     explored = count_shifts(hosts) + 2 * count_fans(hosts);
     if (findings->round_count < explored)
         return explore(findings, findings->round_count, pairs, count, err);
-    if (findings->round_count >= explored + MOST_TESTS)
-        return BANYAN_SUCCESS;
     if (!has_begun_trunks(findings))
         status = clear_doubts(findings, kind, grouping, pairs, count, err);
     if (!status && !*count && findings->rack_count > 1) {

@@ -515,6 +515,24 @@ TEST(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack)
     banyan_probe_findings_fini(&f);
 }
 
+/* Only one shift of six to twelve hosts fills such trunks. */
+TEST(racks_with_trunks_that_are_hardly_oversubscribed_are_found)
+{
+    static const int shapes[][2] = {{2, 3}, {2, 4}, {2, 6}, {2, 8}, {3, 2}, {3, 3}, {4, 2}};
+
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++)
+        for (int seed = 1; seed <= 20; seed++) {
+            banyan_random random = {.state = (uint64_t)seed};
+            int each = shapes[k][1];
+            network n = racks_of(shapes[k][0], each, 1.2e8, 1.2e8 * each / 1.5, 0.04);
+
+            for (int i = 0; i < n.hosts; i++)
+                n.rack_of[i] = i / each;
+            if (!is_found(&n, &random))
+                fail_msg("seed %d: racks of %d hosts were not found", seed, each);
+        }
+}
+
 TEST(networks_without_racks_get_none)
 {
     for (int seed = 1; seed <= 300; seed++) {
@@ -527,6 +545,58 @@ TEST(networks_without_racks_get_none)
         if (!is_found(&n, &random))
             fail_msg("seed %d: racks were invented among %d hosts", seed, n.hosts);
     }
+}
+
+/* Flows of equal hosts on one switch, of which a busy machine holds up some, here and there. */
+static banyan_probe_findings hold_up(double share, double rate)
+{
+    banyan_random random = {.state = 5};
+    network n = star(6, 1.2e8, 0.02);
+    int pairs[4 * MOST_HOSTS], count = 1;
+    double rates[2 * MOST_HOSTS];
+    banyan_probe_findings f;
+    banyan_round_kind kind;
+    uint64_t grouping;
+
+    assert_int_equal(banyan_probe_findings_init(&f, n.hosts, n.hosts, NULL), 0);
+    for (int k = 0; k < 40 && count; k++) {
+        assert_int_equal(banyan_probe_next_round(&f, &kind, &grouping, pairs, &count, NULL), 0);
+        flow(&n, pairs, count, rates, &random);
+        for (int i = 0; i < count; i++)
+            rates[i] *= banyan_random_unit(&random) < share ? rate : 1;
+        if (count)
+            assert_int_equal(banyan_probe_add_round(&f, kind, grouping, pairs, rates, count, NULL), 0);
+    }
+    assert_int_equal(banyan_probe_judge_racks(&f, NULL), 0);
+    return f;
+}
+
+TEST(what_neither_hosts_nor_trunks_explain_is_not_plausible)
+{
+    static const struct {
+        double share, rate;
+        int is_plausible;
+    } cases[] = {{0, 1, 1}, {0.02, 0.7, 1}, {0.4, 0.3, 0}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        banyan_probe_findings f = hold_up(cases[i].share, cases[i].rate);
+
+        assert_int_equal(banyan_probe_is_plausible(&f), cases[i].is_plausible);
+        banyan_probe_findings_fini(&f);
+    }
+}
+
+TEST(racks_that_explain_what_flows_lack_are_plausible)
+{
+    network n = racks_of(2, 3, 1.2e8, 6e7, 0.03);
+    banyan_random random = {.state = 3};
+    banyan_probe_findings f;
+
+    assert_int_equal(banyan_probe_findings_init(&f, n.hosts, n.hosts, NULL), 0);
+    survey(&n, &f, &random);
+    assert_true(f.lacking > 0.04 && f.explained > 0.5);
+    assert_true(banyan_probe_is_plausible(&f));
+    banyan_probe_findings_fini(&f);
 }
 
 TEST(one_host_is_a_switch_with_its_ranks)
@@ -603,7 +673,10 @@ int main(void)
         cmocka_unit_test(racks_of_64_hosts_that_follow_their_order_are_found),
         cmocka_unit_test(racks_are_found_where_acknowledgements_queue),
         cmocka_unit_test(a_flow_that_does_not_quite_fill_a_trunk_makes_no_rack),
+        cmocka_unit_test(racks_with_trunks_that_are_hardly_oversubscribed_are_found),
         cmocka_unit_test(networks_without_racks_get_none),
+        cmocka_unit_test(what_neither_hosts_nor_trunks_explain_is_not_plausible),
+        cmocka_unit_test(racks_that_explain_what_flows_lack_are_plausible),
         cmocka_unit_test(one_host_is_a_switch_with_its_ranks),
         cmocka_unit_test(hosts_of_one_name_get_two),
         cmocka_unit_test(every_failed_allocation_is_survived),
