@@ -68,44 +68,36 @@ if ! make_hosts > "$place/log" 2>&1; then
 fi
 port=$((20000 + $$ % 20000))
 
-# Several interfaces together: 4 MiB are 336 ms of one cable, so whoever is well below that has used both.
-uses_both() {
-    local best=1000000 milliseconds zero one
+# What each interface carries of all-reduces of 4 MiB: eth0 MIN to MAX per cent of what eth1 does, in one of three runs, since
+# they share what is ready as it comes.
+shares() { # MIN MAX [OPTION...]
+    local min=$1 max=$2 zero one
+    shift 2
     for attempt in 1 2 3; do
         zero=$(sent eth0) one=$(sent eth1)
-        BANYAN_SOCKET_IFNAME=eth pair 10.77.0.1:$((port++)) -b 4M -e 4M --iters 3 -w 1 --json || return 1
+        BANYAN_SOCKET_IFNAME=eth pair 10.77.0.1:$((port++)) -b 4M -e 4M --iters 3 -w 1 --json "$@" || return 1
         zero=$(($(sent eth0) - zero)) one=$(($(sent eth1) - one))
-        milliseconds=$(python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["results"][0]["out_of_place"]["time"] / 1000))' "$place/left")
-        [ "$milliseconds" -lt $best ] && best=$milliseconds
-        [ $best -lt 250 ] && break
+        echo "eth0 carried $zero bytes, eth1 $one"
+        [ $((zero * 100)) -gt $((one * min)) ] && [ $((zero * 100)) -lt $((one * max)) ] && return
     done
-    echo "two cables of 100 Mbit/s, 4 MiB: $best ms, where one needs 336 and both 168; $zero and $one bytes"
-    [ $best -lt 250 ] && [ $((zero * 10)) -gt $((one * 8)) ] && [ $((one * 10)) -gt $((zero * 8)) ]
+    return 1
 }
-check "two interfaces carry half each" uses_both
+check "two interfaces carry half each" shares 80 125
 
-# One of the cables made four times slower: halves would take 671 ms on it, 3.2 MiB and 0.8 MiB take 268 on each.
+# One of the cables made four times slower.
 shape() { # MBIT: of the second cable
     for host in $left $right; do
         ip netns exec $host tc qdisc change dev eth1 root tbf rate $1mbit burst 25kb latency 50ms || return 1
     done
 }
-uses_both_as_they_can() {
-    local best=1000000 milliseconds zero one
+carry_what_they_can() {
     shape 25 || return 1
-    for attempt in 1 2 3; do
-        zero=$(sent eth0) one=$(sent eth1)
-        BANYAN_SOCKET_IFNAME=eth pair 10.77.0.1:$((port++)) -b 4M -e 4M --iters 3 -w 1 --json --topo hosts:1+1,gbps=0.125 || return 1
-        zero=$(($(sent eth0) - zero)) one=$(($(sent eth1) - one))
-        milliseconds=$(python3 -c 'import json, sys; print(round(json.load(open(sys.argv[1]))["results"][0]["out_of_place"]["time"] / 1000))' "$place/left")
-        [ "$milliseconds" -lt $best ] && best=$milliseconds
-        [ $best -lt 450 ] && break
-    done
+    shares 200 800 --topo hosts:1+1,gbps=0.125
+    local result=$?
     shape 100
-    echo "cables of 100 and 25 Mbit/s, 4 MiB: $best ms, where the first alone needs 336, halves 671 and both 268; $zero and $one bytes"
-    [ $best -lt 450 ] && [ $((one * 8)) -gt $zero ] && [ $((one * 2)) -lt $zero ]
+    return $result
 }
-check "unequal interfaces carry what they can" uses_both_as_they_can
+check "unequal interfaces carry what they can" carry_what_they_can
 
 keeps_to_one() {
     local one
