@@ -207,6 +207,16 @@ static void add_both(banyan_topology_builder *builder, int low, int high, const 
     banyan_topology_add_link(builder, high, low, c->down, c->latency_s);
 }
 
+/* What every verb shows of a topology says how sure its racks are. */
+static void name_network(const banyan_probe_findings *f, char *out, size_t size)
+{
+    if (f->rack_count > 1)
+        snprintf(out, size, "probed (%d racks explain %.0f %% of what flows lacked)", f->rack_count,
+                 100 * f->explained);
+    else
+        snprintf(out, size, "probed");
+}
+
 static banyan_status build(const drawing *d, banyan_topology **out, banyan_error *err)
 {
     const banyan_probe_findings *f = d->findings;
@@ -214,7 +224,8 @@ static banyan_status build(const drawing *d, banyan_topology **out, banyan_error
     int first_host = f->rank_count, net = -1, rack = -1;
     char name[80];
 
-    banyan_topology_builder_init(&builder, "probed");
+    name_network(f, name, sizeof name);
+    banyan_topology_builder_init(&builder, name);
     for (int i = 0; i < f->host_count; i++) {
         name_host(f, i, name, sizeof name);
         banyan_topology_add_host(&builder, name);

@@ -29,8 +29,11 @@
 #define SEGMENTS 6
 /* Likewise between hosts in pairs, which do nothing else: of five that are left, two may be disturbed. */
 #define PAIR_SEGMENTS 8
-/* Of any round: ranks begin within a small part of it. */
+/* Of a round: ranks begin within a small part of it. */
 #define MIN_S 0.004
+/* Rounds that decide are few, and last so many times as long: longer than processes wait for a processor that
+ * others use. */
+#define DECIDING 3
 /* Of any round: calls wait for it. Below 4 MB/s a flow goes on until it has SEGMENTS, but not for longer than
  * probe/measure.c allows. */
 #define MAX_S 0.05
@@ -201,7 +204,8 @@ static void expect(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, 
 static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping, int count)
 {
     int is_pairs = kind == BANYAN_ROUND_LONG && !grouping;
-    double *speeds = s->second, seconds = MIN_S, fastest = 0;
+    double least_s = (kind == BANYAN_ROUND_LONG ? DECIDING : 1) * MIN_S;
+    double *speeds = s->second, seconds = least_s, fastest = 0;
 
     expect(s, kind, grouping, count, speeds);
     for (int i = 0; i < s->findings.host_count; i++)
@@ -211,7 +215,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
         double latency_s = latency_between(s, s->pairs[2 * i], s->pairs[2 * i + 1]), most;
 
         flow->is_alone = is_pairs;
-        flow->seconds = MIN_S;
+        flow->seconds = least_s;
         flow->under_way_bytes = FIRST_UNDER_WAY;
         flow->max_bytes = MAX_UNDER_WAY;
         if (!(speeds[i] > 0))
@@ -219,7 +223,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
         most = fmin(UNEXPECTED * speeds[i], fastest);
         flow->under_way_bytes = fmin(most * turn_s(most, latency_s), MAX_UNDER_WAY);
         flow->seconds = (is_pairs ? PAIR_SEGMENTS : SEGMENTS) * flow->under_way_bytes / speeds[i];
-        flow->seconds = fmin(fmax(flow->seconds, MIN_S), MAX_S);
+        flow->seconds = fmin(fmax(flow->seconds, least_s), MAX_S);
         flow->max_bytes = fmax(speeds[i] * flow->seconds, SEGMENTS * flow->under_way_bytes);
         seconds = fmax(seconds, flow->seconds);
     }
