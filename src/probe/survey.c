@@ -54,7 +54,7 @@
 #define BUDGET_S 0.5
 /* The same for slow links: times the time in which as much comes as is under way. */
 #define BUDGET_TURNS 600
-/* Fewer hosts than these need as much per host. */
+/* Fewer hosts than these may have as much: what is in doubt between few is measured more often. */
 #define BUDGET_HOSTS 8
 
 typedef enum { INSIDE, PINGS, ROUNDS, DONE } stage;
@@ -238,7 +238,7 @@ static void set_pace(banyan_survey *s, banyan_round_kind kind, uint64_t grouping
 static int is_spent(banyan_survey *s)
 {
     int hosts = s->findings.host_count;
-    double growth = 1 + log2(fmax(hosts, BUDGET_HOSTS)), speed, turn;
+    double many = fmax(hosts, BUDGET_HOSTS), growth = 1 + log2(many), speed, turn;
 
     if (!s->findings.round_count)
         return 0;
@@ -248,7 +248,7 @@ static int is_spent(banyan_survey *s)
         return 0;
     turn = turn_s(speed, s->usual_s);
     return banyan_probe_all_bytes(s->gauge) - s->bytes_before >
-               growth * BUDGET_ROUNDS * hosts * SEGMENTS * turn * speed ||
+               growth * BUDGET_ROUNDS * many * SEGMENTS * turn * speed ||
            banyan_probe_all_seconds(s->gauge) - s->seconds_before >
                growth * fmax(BUDGET_S, BUDGET_TURNS * turn);
 }
