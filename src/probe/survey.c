@@ -31,8 +31,8 @@
 #define PAIR_SEGMENTS 8
 /* Of a round: ranks begin within a small part of it. */
 #define MIN_S 0.004
-/* Rounds that decide are few, and last so many times as long: longer than processes wait for a processor that
- * others use. */
+/* Rounds that decide are few, and last at least that many times as long: longer than processes wait for a
+ * processor that others use. */
 #define DECIDING 3
 /* Of any round: calls wait for it. Below 4 MB/s a flow goes on until it has SEGMENTS, but not for longer than
  * probe/measure.c allows. */
