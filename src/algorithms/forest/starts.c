@@ -29,6 +29,7 @@
 #include "solve/start/geometric_pairs.h"
 #include "solve/start/grown_pairs.h"
 #include "solve/start/hub_pairs.h"
+#include "solve/start/matroid_partition.h"
 #include "solve/start/pair_tools.h"
 #include "solve/start/peel.h"
 #include "solve/start/star_pairs.h"
@@ -317,6 +318,63 @@ static banyan_status peel(const instance *in, banyan_pair_packing *packing, bany
     return status;
 }
 
+/* Links as strands of one weight: how many each has, how many trees these may make, and what such a tree may
+ * weigh. */
+static int count_strands(const instance *in, double each, int64_t *room, double *weight)
+{
+    const banyan_graph *graph = in->graph;
+    int64_t strands = 0;
+
+    *weight = HUGE_VAL;
+    for (int i = 0; i < graph->arc_count; i++) {
+        room[i] = (int64_t)((double)graph->arcs[i].capacity / each * (1 + BANYAN_SAME));
+        strands += room[i];
+        if (room[i])
+            *weight = fmin(*weight, (double)graph->arcs[i].capacity / (double)room[i]);
+    }
+    strands /= 2 * ((int64_t)graph->active_count - 1);
+    return (int)(strands < in->pair_limit ? strands : in->pair_limit);
+}
+
+static int may_be_partitioned(const instance *in)
+{
+    return is_peeled(in) && may_be_equal(in);
+}
+
+/* The same with trees of one weight: as many as strands allow, of the weight that reaches most. */
+static banyan_status partition(const instance *in, banyan_pair_packing *packing, banyan_error *err)
+{
+    double each = 0, most = 0, heavy = 0, *weight = banyan_alloc((size_t)in->pair_limit, sizeof *weight);
+    int64_t *room = banyan_alloc((size_t)in->graph->arc_count, sizeof *room);
+    int found = 0, count = 0;
+    banyan_status status = weight && room ? BANYAN_SUCCESS : banyan_fail_memory(err);
+    banyan_trees trees;
+
+    banyan_trees_init(&trees);
+    for (int k = 1; !status && k <= in->pair_limit; k++) {
+        int some = count_strands(in, in->known.bound_value / k, room, &heavy);
+
+        if (some * heavy > most * (1 + BANYAN_SAME)) {
+            most = some * heavy;
+            each = in->known.bound_value / k;
+        }
+    }
+    if (!status && most >= in->promised * (1 - BANYAN_SAME)) {
+        count = count_strands(in, each, room, &heavy);
+        status = banyan_matroid_partition_trees(in->graph, room, count, &trees, &found, err);
+    }
+    for (int k = 0; found && k < count; k++)
+        weight[k] = heavy;
+    if (!status && found)
+        status = banyan_reduce_depth(in->graph, &trees, &weight, (size_t)in->pair_limit, err);
+    if (!status && found)
+        status = banyan_pair_tools_mirror(in->graph, &trees, weight, packing, err);
+    banyan_trees_fini(&trees);
+    banyan_free(weight);
+    banyan_free(room);
+    return status;
+}
+
 /* No node only forwards, so trees use a link once at most, and few use the same: weights must fit widths. */
 static int is_cabled(const instance *in)
 {
@@ -582,7 +640,8 @@ static const start starts[] = {
     {may_be_smaller, join_wide, PACKED, 0}, /* idle nodes, wide cables */
     {has_hubs, choose_hubs, PACKED, 0},     /* idle nodes that add, behind switches */
     {may_have_stars, make_stars, PACKED, 0},
-    {may_be_equal, grow_equal, PACKED, 0}, /* trees of one weight can fill the links */
+    {may_be_equal, grow_equal, PACKED, 0},     /* trees of one weight can fill the links */
+    {may_be_partitioned, partition, FINAL, 0}, /* dense regular networks, as full:100: 99 % instead of 97 */
     {always, grow_falling, OVERLOADED, 0},
     {is_cabled, fit_weights, PACKED, 0},                 /* no node only forwards */
     {may_be_smaller, join_free, PACKED, 0},              /* idle nodes, cables that limit nothing */
