@@ -43,7 +43,7 @@ static banyan_status cost_of_trees(const banyan_graph *graph, const int64_t *pri
         *exact = 1;
         return banyan_spanning_cost(graph, price, out, err);
     }
-    if (banyan_graph_has_helpers(graph) && !banyan_effort_has_tables(graph))
+    if (banyan_graph_has_helpers(graph) && !banyan_graph_suits_tables(graph))
         return BANYAN_SUCCESS;
     return banyan_pair_prices_check(graph, price, &worth, out, exact, err);
 }
@@ -57,7 +57,7 @@ static banyan_status cost_by_search(const banyan_graph *graph, const int64_t *pr
     int64_t half = hoped < INT64_MAX ? (int64_t)((hoped + 1) / 2) : INT64_MAX, least;
     banyan_status status;
 
-    if (!banyan_graph_has_even_prices(graph, price) || !banyan_effort_searches_tree(graph))
+    if (!banyan_graph_has_even_prices(graph, price) || !banyan_graph_suits_search(graph))
         return BANYAN_SUCCESS;
     status = banyan_branch_and_bound_create(graph, EFFORT, &exhaust, err);
     if (status)
@@ -88,7 +88,7 @@ static banyan_status cost_by_search_of_roots(const banyan_graph *graph, const in
     banyan_branch_and_bound *up = NULL, *down = NULL;
     banyan_status status;
 
-    if (graph->symmetric || !banyan_effort_searches_roots(graph))
+    if (graph->symmetric || !banyan_graph_suits_searches_of_roots(graph))
         return BANYAN_SUCCESS;
     status = banyan_branch_and_bound_create_rooted(graph, 1, EFFORT, &up, err);
     if (!status)

@@ -86,7 +86,7 @@ banyan_status banyan_allreduce_lower_by_search(const banyan_graph *graph, int pa
     int effort;
 
     if (out->value <= out->reached * (1 + BANYAN_NEARLY_SAME) || !banyan_graph_has_helpers(graph) ||
-        !banyan_effort_packs_for_bound(graph, patient, &effort))
+        !banyan_graph_suits_packing(graph, patient, &effort))
         return BANYAN_SUCCESS;
     return lower_by_pairs(graph, effort, out, err);
 }

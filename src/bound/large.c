@@ -378,7 +378,7 @@ static banyan_status offer_strength(allreduce_search *s, banyan_error *err)
     banyan_wide cost;
     banyan_status status;
 
-    if (!graph->symmetric || !banyan_graph_all_active(graph) || banyan_effort_is_dense(graph))
+    if (!graph->symmetric || !banyan_graph_all_active(graph) || banyan_graph_is_dense(graph))
         return BANYAN_SUCCESS;
     status = banyan_strength_prices(graph, &strength, s->price, &cost, err);
     return status ? status : offer(s, err);

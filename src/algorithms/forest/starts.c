@@ -497,7 +497,7 @@ static banyan_status choose_hubs(const instance *in, banyan_pair_packing *packin
  * it brings no more than rebalancing has. */
 static int has_columns(const instance *in)
 {
-    return in->graph->active_count <= in->budget->max_column_workers && !banyan_effort_is_dense(in->graph) &&
+    return in->graph->active_count <= in->budget->max_column_workers && !banyan_graph_is_dense(in->graph) &&
            !in->depth_limit && !in->is_rest;
 }
 
@@ -582,7 +582,7 @@ static banyan_status add_pairs(const instance *in, const banyan_bypass *other,
  * weights can fit the widths of those. Such trees are deep. */
 static int has_bypass(const instance *in)
 {
-    return banyan_effort_is_dense(in->graph) && banyan_graph_has_forwarders(in->graph) &&
+    return banyan_graph_is_dense(in->graph) && banyan_graph_has_forwarders(in->graph) &&
            !banyan_graph_has_helpers(in->graph) && !in->depth_limit;
 }
 

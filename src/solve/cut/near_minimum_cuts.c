@@ -76,7 +76,7 @@ banyan_status banyan_near_minimum_cuts_create(const banyan_graph *graph, const i
     c->soft = banyan_scratch_take(&c->memory, (size_t)graph->arc_count, sizeof(double));
     if (c->memory.failed)
         status = banyan_fail_memory(err);
-    if (!status && !graph->symmetric && !banyan_effort_is_dense(graph))
+    if (!status && !graph->symmetric && !banyan_graph_is_dense(graph))
         status = banyan_soft_partitions_create(graph, price, &c->parts, err);
     if (status) {
         banyan_near_minimum_cuts_destroy(c);

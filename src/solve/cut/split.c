@@ -418,7 +418,7 @@ static banyan_status prove(const banyan_divider *d, banyan_split *out, banyan_er
     banyan_status status;
     int proven;
 
-    if (banyan_graph_has_helpers(graph) || !banyan_effort_finds_trees_of_roots(graph, d->root_count)) {
+    if (banyan_graph_has_helpers(graph) || !banyan_graph_suits_trees_of_roots(graph, d->root_count)) {
         status = banyan_split_find_prove_by_cuts(d, out->price, &num, &den, err);
         goto out;
     }

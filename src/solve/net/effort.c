@@ -11,14 +11,14 @@
 /* Up to that many nodes and arcs a packing of pairs with limited searches proves a bound in seconds. */
 static const struct {
     int nodes, arcs, effort;
-} packed[] = {{30, 400, 400000}, {100, 1000, 4000000}};
+} packed[] = {{100, 1000, 400000}, {100, 1000, 4000000}};
 
-int banyan_effort_is_dense(const banyan_graph *graph)
+int banyan_graph_is_dense(const banyan_graph *graph)
 {
     return graph->arc_count > DENSE * graph->node_count;
 }
 
-int banyan_effort_has_tables(const banyan_graph *graph)
+int banyan_graph_suits_tables(const banyan_graph *graph)
 {
     int helpers = 0, nodes;
 
@@ -32,26 +32,26 @@ int banyan_effort_has_tables(const banyan_graph *graph)
     return helpers <= BANYAN_STEINER_TERMINALS && (1 << helpers) * nodes <= TABLE_WORK / nodes;
 }
 
-int banyan_effort_finds_trees_of_roots(const banyan_graph *graph, int root_count)
+int banyan_graph_suits_trees_of_roots(const banyan_graph *graph, int root_count)
 {
     double active = graph->active_count;
 
     return 2 * root_count * active * active <= BANYAN_CUT_VISITS;
 }
 
-int banyan_effort_searches_tree(const banyan_graph *graph)
+int banyan_graph_suits_search(const banyan_graph *graph)
 {
     return graph->node_count <= SEARCHED_NODES;
 }
 
-int banyan_effort_searches_roots(const banyan_graph *graph)
+int banyan_graph_suits_searches_of_roots(const banyan_graph *graph)
 {
     return graph->node_count <= SEARCHED_AS_ROOTS;
 }
 
-int banyan_effort_packs_for_bound(const banyan_graph *graph, int patient, int *search_effort)
+int banyan_graph_suits_packing(const banyan_graph *graph, int patient, int *search_effort)
 {
-    *search_effort = banyan_effort_has_tables(graph) ? 0 : packed[patient].effort;
+    *search_effort = banyan_graph_suits_tables(graph) ? 0 : packed[patient].effort;
     return !*search_effort ||
            (graph->node_count <= packed[patient].nodes && graph->arc_count <= packed[patient].arcs);
 }

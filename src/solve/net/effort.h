@@ -22,20 +22,20 @@ enum {
 
 /* That many arcs at a node, on average, that a program over trees takes long, and that edges can move one by
  * one. */
-int banyan_effort_is_dense(const banyan_graph *graph);
+int banyan_graph_is_dense(const banyan_graph *graph);
 
 /* The cheapest trees through idle nodes that add or copy are found with every set of these: there are few, or
  * few active workers. */
-int banyan_effort_has_tables(const banyan_graph *graph);
+int banyan_graph_suits_tables(const banyan_graph *graph);
 
 /* The cheapest trees of that many roots (Edmonds) are found before the cuts' time is over. */
-int banyan_effort_finds_trees_of_roots(const banyan_graph *graph, int root_count);
+int banyan_graph_suits_trees_of_roots(const banyan_graph *graph, int root_count);
 
 /* A cheapest tree is searched for by branch and bound; and one for each root. */
-int banyan_effort_searches_tree(const banyan_graph *graph);
-int banyan_effort_searches_roots(const banyan_graph *graph);
+int banyan_graph_suits_search(const banyan_graph *graph);
+int banyan_graph_suits_searches_of_roots(const banyan_graph *graph);
 
 /* Pairs of trees are packed to lower a bound. *search_effort: for each cheapest tree; 0: there are tables. */
-int banyan_effort_packs_for_bound(const banyan_graph *graph, int patient, int *search_effort);
+int banyan_graph_suits_packing(const banyan_graph *graph, int patient, int *search_effort);
 
 #endif

@@ -290,8 +290,7 @@ static void learn(banyan_branch_mover *g, int round)
 
 int banyan_branch_moves_applies(const banyan_graph *graph)
 {
-    return banyan_graph_all_branch(graph) && banyan_graph_has_helpers(graph) &&
-           !banyan_effort_is_dense(graph);
+    return banyan_graph_all_branch(graph) && banyan_graph_has_helpers(graph) && !banyan_graph_is_dense(graph);
 }
 
 banyan_status banyan_branch_moves(const banyan_graph *graph, const banyan_subtree_moves_problem *problem,
