@@ -218,8 +218,8 @@ TEST(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes)
     }
 }
 
-/* Cuts allow 0.2 % more than trees can do. */
-TEST(patience_lowers_a_bound_to_what_trees_reach)
+/* Cuts allow 0.2 % more than trees can do; a search finds that, and a patient one nothing else. */
+TEST(a_search_lowers_a_bound_to_what_trees_reach)
 {
     banyan_topology *topology;
     int *active, count;
@@ -233,7 +233,8 @@ TEST(patience_lowers_a_bound_to_what_trees_reach)
                      BANYAN_SUCCESS);
     assert_int_equal(banyan_bound_search(topology, active, count, BANYAN_RELAYS_ADD, &patient, NULL),
                      BANYAN_SUCCESS);
-    assert_true(patient.allreduce.bytes_per_s < quick.allreduce.bytes_per_s * 0.9985);
+    assert_true(quick.reached_bytes_per_s > quick.allreduce.bytes_per_s * (1 - 1e-7));
+    assert_true(fabs(patient.allreduce.bytes_per_s / quick.allreduce.bytes_per_s - 1) < 1e-7);
     assert_true(patient.reached_bytes_per_s > patient.allreduce.bytes_per_s * (1 - 1e-7));
     assert_int_equal(banyan_bound_check_certificate(topology, active, count, &patient, NULL), BANYAN_SUCCESS);
     banyan_bound_fini(&quick);
@@ -247,7 +248,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_cheapest_tree_is_that_of_all_sets_of_idle_nodes),
         cmocka_unit_test(the_cheapest_tree_of_a_root_is_that_of_all_sets_of_idle_nodes),
-        cmocka_unit_test(patience_lowers_a_bound_to_what_trees_reach),
+        cmocka_unit_test(a_search_lowers_a_bound_to_what_trees_reach),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
