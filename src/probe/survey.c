@@ -43,12 +43,13 @@
 #define QUEUE_S 0.0005
 /* Two blocks: while one is acknowledged, the other is on its way. */
 #define MIN_UNDER_WAY 32768.0
+/* Linux gives a connection 6 MiB, unless it is told otherwise. */
 #define MAX_UNDER_WAY 8388608.0
 /* Before any speed is known. */
 #define FIRST_UNDER_WAY 65536.0
 
 /* A survey of n hosts ends when it has sent this many times 1 + log2(n) what all hosts send in a round. One
- * that nobody disturbs sends two thirds of that. */
+ * that nobody disturbs sends less. */
 #define BUDGET_ROUNDS 8
 /* It also ends when it has taken this long times 1 + log2(n). */
 #define BUDGET_S 0.5

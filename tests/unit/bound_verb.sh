@@ -95,6 +95,7 @@ says 'the certificate proves that all-reduce cannot pass' 1 verify lie.json --to
 # Which bounds trees are known to reach.
 says 'ms; tight: proven' 0 bound hosts:2+3
 says 'all-reduce       35.19 GB/s   64 MiB in at least 1.907 ms; tight: proven' 0 bound $damaged --active $some
+says 'all-reduce       26.79 GB/s   64 MiB in at least 2.505 ms; tight: unknown' 0 bound torus:11x10 --active 0-70
 
 # Certificates of stages, in words and as files that verify checks.
 for how in pipelined sequential overlap; do

@@ -485,7 +485,7 @@ def plan(
     config = _plan_config(
         bytes, algorithm, active, collective, root, effort, wisdom, executor, timeout, progress, parameters
     )
-    question = (topology, {"active": active, "relays": parameters.get("relays"), "effort": effort, "bytes": bytes})
+    question = _question(topology, active, parameters, effort, bytes)
     return Plan(Plan._make(lib.banyan_plan_create, topology._handle, byref(config)), question)
 
 
@@ -508,8 +508,13 @@ def compare(
     config = _plan_config(
         bytes, names, active, collective, root, effort, None, executor, timeout, progress, parameters
     )
-    question = (topology, {"active": active, "relays": parameters.get("relays"), "effort": effort, "bytes": bytes})
+    question = _question(topology, active, parameters, effort, bytes)
     return Comparison(Comparison._make(lib.banyan_comparison_create, topology._handle, byref(config)), question)
+
+
+def _question(topology, active, parameters, effort, bytes):
+    """What bound() needs to know of a plan's network."""
+    return topology, {"active": active, "relays": parameters.get("relays"), "effort": effort, "bytes": bytes}
 
 
 def _plan_config(

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* solve/net/effort.c: which networks are small enough for what takes long. Elsewhere no number of nodes or
- * links decides what is done. */
+/* solve/net/effort.c: which networks are small enough for what takes long in bounds and packings; limits of
+ * whole topologies are in topology/scale.h. */
 #include "solve/net/effort.h"
 
-#define DENSE 13              /* arcs a node: twice those of a torus in three dimensions, and one more */
+#define DENSE 13              /* arcs a node */
 #define TABLE_WORK 450000     /* sets of helpers times nodes squared: a tree for each takes a second */
 #define SEARCHED_NODES 200    /* for one cheapest tree */
 #define SEARCHED_AS_ROOTS 100 /* where each node is searched for as a root */
 
-/* Up to that many nodes and arcs a packing of pairs with limited searches proves a bound in seconds. */
-static const struct {
-    int nodes, arcs, effort;
-} packed[] = {{100, 1000, 400000}, {100, 1000, 4000000}};
+/* Up to there a packing of pairs with limited searches proves a bound in seconds. */
+#define PACKED_NODES 100
+#define PACKED_ARCS 1000
+
+static const int search_efforts[] = {400000, 4000000}; /* of each such search; and patiently */
 
 int banyan_graph_is_dense(const banyan_graph *graph)
 {
@@ -51,7 +52,6 @@ int banyan_graph_suits_searches_of_roots(const banyan_graph *graph)
 
 int banyan_graph_suits_packing(const banyan_graph *graph, int patient, int *search_effort)
 {
-    *search_effort = banyan_graph_suits_tables(graph) ? 0 : packed[patient].effort;
-    return !*search_effort ||
-           (graph->node_count <= packed[patient].nodes && graph->arc_count <= packed[patient].arcs);
+    *search_effort = banyan_graph_suits_tables(graph) ? 0 : search_efforts[patient];
+    return !*search_effort || (graph->node_count <= PACKED_NODES && graph->arc_count <= PACKED_ARCS);
 }
